@@ -13,14 +13,15 @@ import pytest
 import tiny
 import wordsway as ws
 from jobs import Here
-from wordsway.auditing.audit import AuditRequest, forecast_audit
+from wordsway.auditing.audit import AuditRequest
 from wordsway.auditing.cases import collect
 from wordsway.auditing.edits import RULES
-from wordsway.auditing.jobs import CHUNK, LocalJob, changed_words, effects_in, jobs_of
+from wordsway.auditing.jobs import CHUNK, LocalJob, changed_words
+from wordsway.auditing.running import forecast_request
 from wordsway.cli.app import run
 from wordsway.core.errors import InputError
 from wordsway.engine.workers import LocalWorkers
-from wordsway.models.files import ModelName, locate
+from wordsway.models.files import ModelName
 from wordsway.models.probe import Probe
 
 TEXTS = [
@@ -93,11 +94,11 @@ def test_tables_are_the_same_for_any_number_of_workers(
 @pytest.mark.slow
 def test_a_job_is_its_content(model: str) -> None:
     cases = collect(TEXTS).cases
-    (job,) = jobs_of(cases, ModelName(model), locate(model).digest, "cosine", 2, 0)
+    (job,) = AuditRequest(model).jobs(ModelName(model), collect(TEXTS))[0]
     assert job.key == replace(job).key and job.key != replace(job, draws=3).key
     outputs = json.loads(json.dumps(job.run()))
     for case, output in zip(cases, outputs["texts"], strict=True):
-        effects = effects_in(output)
+        effects = job.effects_in(output)
         assert not isinstance(effects, str)
         assert len(effects) == len(case.edits) and effects[0].value > 0
     assert job.size > 0 and job.estimate() > 0
@@ -107,8 +108,9 @@ def test_a_job_is_its_content(model: str) -> None:
 
 @pytest.mark.slow
 def test_a_text_has_the_same_numbers_beside_any_other(model: str) -> None:
-    cases = collect(TEXTS).cases * 10
-    jobs = jobs_of(cases, ModelName(model), locate(model).digest, "cosine", 1, 0)
+    chosen = collect(TEXTS)
+    cases = chosen.cases * 10
+    jobs, _ = AuditRequest(model, draws=1).jobs(ModelName(model), replace(chosen, cases=cases))
     assert len(jobs[0].texts) == CHUNK
     assert sum(len(job.texts) for job in jobs) == len(cases)
     for text, output in zip(jobs[0].texts, jobs[0].run()["texts"], strict=True):
@@ -145,7 +147,7 @@ def test_shares_of_words_equal_the_naive_ones(model: str) -> None:
 
 
 def test_a_forecast_counts_what_is_left(model: str) -> None:
-    cost = forecast_audit(AuditRequest([model], TEXTS, draws=2), workers=1)
+    cost = forecast_request(AuditRequest([model], TEXTS, draws=2), workers=1)
     assert cost.left == cost.total == 3 and cost.seconds > 0  # edits, the local part, the twin
 
 

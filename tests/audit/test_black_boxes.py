@@ -175,3 +175,29 @@ def test_static_embeddings_and_pipelines_go_through_every_verb(make: str):
     audited = ws.audit(model, texts=4, kinds=["negation"], draws=1, local=0).models[0]
     level = audited.levels["rewording"]
     assert level.texts == 4 and 0 <= level.score <= 1
+
+
+def test_encoders_of_one_name_are_told_apart():
+    encoders = [lambda texts: letters(texts), lambda texts: letters(texts)[:, :5]]
+    assert ws.pairs(A, B, encoders, draws=0).names == ["function", "function 2"]
+    found = ws.audit(encoders, kinds=["negation"], texts=2, draws=0, local=0, baselines=False)
+    assert {model.name for model in found} == {"function", "function 2"}
+
+
+def test_a_third_text_is_not_a_kind():
+    with pytest.raises(InputError, match="third text"):
+        ws.pairs([(A, "The drug is harmless.", B)], models=letters)
+
+
+def test_the_change_from_a_vector_of_zeros_is_infinite():
+    found = ws.pairs(A, B, lambda texts: [[float("not" in text), 0.0] for text in texts], draws=0)
+    assert found.pairs[0].models[0].change == float("inf")
+    assert found.to_dict()["pairs"][0]["models"][0]["change"] is None
+
+
+def test_an_audit_in_memory_writes_no_table(monkeypatch):
+    def refused(*_):
+        raise AssertionError("pyarrow is not needed")
+
+    monkeypatch.setattr("wordsway.engine.tables.needs", refused)
+    assert ws.audit(letters, kinds=["negation"], texts=2, draws=0, baselines=False).texts == 2

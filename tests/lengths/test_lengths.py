@@ -21,7 +21,7 @@ from wordsway.lengths.length import LengthRequest
 from wordsway.lengths.responses import responses
 from wordsway.lengths.result import ModelLength, _crossing
 from wordsway.lengths.theory import THEORY, RandomMaps
-from wordsway.lengths.windows import hosted_texts, with_edit
+from wordsway.lengths.windows import hosted_texts
 from wordsway.models.encoders import PairScorer
 from wordsway.models.probe import Probe
 
@@ -60,9 +60,9 @@ def test_windows_are_nested_and_keep_the_edited_sentence():
             before = whole
             alone, own = text.window(1)
             for here, there in zip(places, own, strict=True):
-                edited = with_edit(whole, here)
-                assert with_edit(alone, there) in edited
-                assert edited.replace(with_edit(alone, there), sentence) == whole
+                edited = here.edited(whole)
+                assert there.edited(alone) in edited
+                assert edited.replace(there.edited(alone), sentence) == whole
 
 
 def test_a_place_moves_the_sentence_among_the_same_ones():
@@ -77,7 +77,7 @@ def test_a_place_moves_the_sentence_among_the_same_ones():
 def test_roles_are_a_change_a_rewording_of_its_size_and_a_random_word():
     for text in hosted_texts("gold", texts=20, longest=4).texts:
         whole, _ = text.window(1)
-        edited = {role: with_edit(whole, place) for role, place in text.edits.items()}
+        edited = {role: place.edited(whole) for role, place in text.edits.items()}
         assert {"change", "rewording", "heavy rewording", "random"} == set(edited)
         assert len(set(edited.values()) | {whole}) == 5
 
@@ -130,7 +130,7 @@ def test_responses_are_those_of_the_naive_version(minilm: Probe):
     for (whole, places), found in zip(texts, responses(encoder_for(minilm), texts), strict=True):
         assert not isinstance(found, InputError)
         assert len(found) == len(places) + 1
-        versions = [whole, *(with_edit(whole, place) for place in places)]
+        versions = [whole, *(place.edited(whole) for place in places)]
         word = versions[1] if places[0].after.strip() else whole
         pairs = [(whole, one) for one in versions[1:]] + [(versions[-1], word)]
         for (before, after), one in zip(pairs, found, strict=True):
@@ -173,7 +173,7 @@ def test_random_features_at_infinite_width_are_those_of_many_neurons(minilm: Pro
     theory = RandomMaps(minilm)
     found = theory.measure("random features")(text)[1]  # a word replaced by another
     whole, places = text
-    (ids, X), (other, Y) = (theory.vectors(one) for one in (whole, with_edit(whole, places[1])))
+    (ids, X), (other, Y) = (theory.vectors(one) for one in (whole, places[1].edited(whole)))
     assert len(ids) == len(other)
     torch.manual_seed(0)
     V = torch.randn(40_000, X.numel(), dtype=torch.float32)
@@ -208,7 +208,7 @@ def test_functions_and_scorers_of_pairs_have_curves():
     assert first[0].change > first[-1].change > 0 and not found.models[0].layers
     text = hosted_texts(DOCUMENTS, texts=6, longest=4).texts[0]
     whole, places = text.window(1)
-    u, v = letters([whole, with_edit(whole, places[0])])
+    u, v = letters([whole, places[0].edited(whole)])
     row = found.frame().query("model == 'letters' and role == 'change' and window == 1").iloc[0]
     assert row["change"] == pytest.approx(np.linalg.norm(v - u) / np.linalg.norm(u))
 

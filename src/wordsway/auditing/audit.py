@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from wordsway.auditing.cases import QUICK, TEXTS, Case, Cases, collect
-from wordsway.auditing.changes import EditEffect, changes_of, tokens_of
+from wordsway.auditing.cases import Case, Cases, collect
+from wordsway.auditing.changes import changes_of, tokens_of
 from wordsway.auditing.encoder import (
     MEANS,
     OVERLAP,
     AnyEncoder,
     Encoder,
-    RequestOfModels,
     encoder_for,
     word_means,
     word_overlap,
@@ -28,8 +25,6 @@ from wordsway.auditing.jobs import (
     AuditJob,
     LocalPlan,
     LocalScore,
-    effects_in,
-    jobs_of,
     places_of,
 )
 from wordsway.auditing.result import (
@@ -42,6 +37,13 @@ from wordsway.auditing.result import (
     parse_gate,
 )
 from wordsway.auditing.retrieval import RankMove, documents_of, rank_moves, retrieval
+from wordsway.auditing.running import (
+    Effects,
+    EncoderRequest,
+    in_chunks,
+    results_store,
+    stored_effects,
+)
 from wordsway.auditing.scores import (
     THRESHOLDS,
     Measured,
@@ -57,40 +59,26 @@ from wordsway.auditing.scores import (
     threshold_at,
 )
 from wordsway.auditing.table import RefusedRow
-from wordsway.core.checks import (
-    Count,
-    FilePath,
-    Natural,
-    Seed,
-    Several,
-    check_fields,
-    takes,
-    validated,
-)
+from wordsway.core.checks import FilePath, Natural, Several, takes, validated
 from wordsway.core.errors import InputError, WordswayError, first_line
 from wordsway.core.escape import csv_frame
 from wordsway.core.progress import Progress, silent
 from wordsway.core.result import versions
-from wordsway.core.runtime import checked_device
-from wordsway.engine.forecast import SweepForecast, forecast_unfinished
 from wordsway.engine.job import Job
-from wordsway.engine.run import Machines, Tally, run_jobs
+from wordsway.engine.run import Machines, run_jobs
 from wordsway.engine.store import Store
-from wordsway.engine.tables import save_table, writable
-from wordsway.models.encoders import AnyModel
+from wordsway.engine.tables import save_table
 from wordsway.models.endpoint import Endpoint, EndpointForecast
-from wordsway.models.files import ModelName, labels_of, locate
-from wordsway.text.files import Encoding
+from wordsway.models.files import ModelName, locate
 
 #: Random real words that each edit is compared with.
 DRAWS = 2
 #: Kinds that should change, and should not change, the label of a classifier of sentiment.
 FLIP, STAY = ("negation", "antonyms"), ("names", "numbers", "units")
-Texts = str | Path | Several[str]
 
 
 @dataclass(frozen=True)
-class AuditRequest(RequestOfModels):
+class AuditRequest(EncoderRequest):
     """What an audit measures.
 
     Parameters
@@ -113,25 +101,14 @@ class AuditRequest(RequestOfModels):
     device : the device that the models run on
     """
 
-    models: Any = "minilm"
-    data: Texts = "gold"
-    kinds: Several[str] | None = None
-    texts: Count | None = None
-    quick: bool = False
-    target: int | str = "cosine"
     draws: Natural = DRAWS
     local: Natural = LOCAL_TEXTS
     threshold: float | None = None
     flip: Several[str] = FLIP
     stay: Several[str] = STAY
-    baselines: bool = True
-    seed: Seed = 0
-    encoding: Encoding | None = None
-    device: str = "cpu"
 
     def __post_init__(self) -> None:
-        check_fields(self)
-        checked_device(self.device)
+        super().__post_init__()
         if self.threshold is not None and not -1 <= self.threshold <= 1:
             raise InputError("a threshold between -1 and 1", self.threshold, "pass a cosine")
         if both := set(self.flip) & set(self.stay):
@@ -144,7 +121,7 @@ class AuditRequest(RequestOfModels):
         return collect(
             self.data,
             kinds=self.kinds,
-            texts=self.texts if self.texts is not None else QUICK if self.quick else TEXTS,
+            texts=self.count,
             seed=self.seed,
             encoding=self.encoding,
             progress=progress,
@@ -155,17 +132,25 @@ class AuditRequest(RequestOfModels):
         has no local part and no random words.
         """
         baseline = name in self.twins
-        files, rest = (name, locate(name.model).digest), (self.seed, self.device)
+        digest, rest = locate(name.model).digest, (self.seed, self.device)
         draws, local = (0, 0) if baseline or cases.retrieval else (self.draws, self.local)
-        jobs = jobs_of(cases.cases, *files, str(self.target), draws, *rest)
-        return jobs, LocalPlan(cases.cases, cases.kinds, *files, local, *rest)
+        jobs = [
+            AuditJob(texts, str(name), digest, str(self.target), draws, *rest)
+            for texts in in_chunks(places_of(cases.cases), CHUNK)
+        ]
+        return jobs, LocalPlan(cases.cases, cases.kinds, name, digest, local, *rest)
+
+    def all_jobs(self, progress: Progress) -> list[Job]:
+        chosen = self.cases(progress)
+        every = [self.jobs(name, chosen) for name in (*self.names, *self.twins)]
+        return [job for own, plan in every for job in (*own, *plan.jobs)]
 
 
 @takes(AuditRequest)
 @validated
 def audit(
     models: Any = "minilm",
-    data: Texts = "gold",
+    data: str | Path | Several[str] = "gold",
     *,
     documents: str | None = None,
     fail_under: Mapping[str, float] | Sequence[str] = (),
@@ -195,21 +180,17 @@ def audit(
     archive = documents_of(documents, request.encoding) if documents is not None else None
     chosen = request.cases(progress)
     check_gate(floors, chosen.kinds)
-    beside: list[ModelAudit] = []
-    with ExitStack() as stack:
-        folder = stack.enter_context(tempfile.TemporaryDirectory()) if out is None else out
-        run = _AuditRun(
-            request,
-            chosen,
-            Store(writable(Path(folder)) / "store"),
-            Machines(workers, cluster, memory),
-            retry_failed,
-            progress,
-        )
+    machines = Machines(workers, cluster, memory)
+    folder = None if out is None else Path(out)
+    with results_store(folder) as store:
+        run = _AuditRun(request, chosen, store, machines, retry_failed, archive, progress)
         # One after the other: a worker holds one model at a time.
-        leaderboard = [run.audited(one, archive) for one in request.encoders]
-        if request.baselines and not run.interrupted:
-            beside = run.baselines()
+        leaderboard = [run.named(name) for name in request.names]
+        leaderboard += [
+            run.here(encoder_for(given, request.target), name, request.draws, archive)
+            for name, given in request.objects.items()
+        ]
+        beside = run.baselines() if request.baselines and not run.interrupted else []
     level = headline_level(leaderboard)
 
     def order(model: ModelAudit) -> tuple[float, str]:
@@ -232,92 +213,71 @@ def audit(
         time.perf_counter() - started,
         versions(),
     )
-    return result if out is None else write(result, Path(out))
+    return result if folder is None else write(result, folder)
 
 
+@dataclass
 class _AuditRun:
     """The models of a request, one after the other, on the same texts."""
 
-    def __init__(
-        self,
-        request: AuditRequest,
-        chosen: Cases,
-        store: Store,
-        machines: Machines,
-        retry_failed: bool,
-        progress: Progress,
-    ) -> None:
-        self.request, self.chosen, self.store = request, chosen, store
-        self.machines, self.retry_failed, self.progress = machines, retry_failed, progress
-        self.labels = labels_of(name.model for name in request.names)
-        self.interrupted = False
-        #: The first encoder whose tokens have vectors of their own.
-        self.with_words: Encoder | None = None
+    request: AuditRequest
+    chosen: Cases
+    store: Store
+    machines: Machines
+    retry_failed: bool
+    documents: Sequence[str] | None
+    progress: Progress
+    interrupted: bool = False
+    #: The first encoder whose tokens have vectors of their own.
+    with_words: Encoder | None = None
 
-    def audited(
-        self, given: ModelName | AnyModel, documents: Sequence[str] | None = None
-    ) -> ModelAudit:
-        """One model on all texts."""
+    def named(self, name: ModelName, *, baseline: bool = False) -> ModelAudit:
+        """A model that workers run."""
         request = self.request
-        if not isinstance(given, ModelName):
-            return self._here(
-                encoder_for(given, request.target), given.name, request.draws, documents
-            )
-        jobs, plan = request.jobs(given, self.chosen)
+        jobs, plan = request.jobs(name, self.chosen)
         tally = run_jobs(
             [*jobs, *plan.jobs],
             self.store,
             self.machines,
             retry_failed=self.retry_failed,
-            what=f"parts through {given}",
+            what=f"parts through {name}",
             progress=self.progress,
         )
         self.interrupted = self.interrupted or tally.interrupted
-        effects = self._stored(jobs, tally)
-        measured, failed = _measured(str(given), self.chosen.cases, effects)
-        encoder = encoder_for(given.model, request.target, device=request.device, twin=given.twin)
+        measured, failed = _measured(str(name), self.chosen.cases, stored_effects(jobs, self.store))
+        encoder = encoder_for(name.model, request.target, device=request.device, twin=name.twin)
         if self.with_words is None and isinstance(encoder, Encoder):
             self.with_words = encoder
         done = [job.key for job in plan.jobs if job.key in self.store]
         local = plan.scores({key: record.outputs for key, record in self.store.records(done)})
-        label = str(given._replace(model=self.labels[given.model]))
-        return self._scored(label, encoder, measured, failed, documents, local)
+        documents = None if baseline else self.documents
+        return self._scored(request.label(name), encoder, measured, failed, documents, local)
 
     def baselines(self) -> list[ModelAudit]:
         """Word overlap, the mean of word vectors, and the twins with random weights."""
-        found = [self._here(encoder_for(word_overlap()), OVERLAP, 0)]
+        found = [self.here(encoder_for(word_overlap()), OVERLAP, 0)]
         if self.with_words is not None:
             means = encoder_for(word_means(self.with_words.probe))
-            found.append(self._here(means, MEANS, 0))
-        return found + [self.audited(twin) for twin in self.request.twins if not self.interrupted]
+            found.append(self.here(means, MEANS, 0))
+        twins = self.request.twins
+        return found + [self.named(one, baseline=True) for one in twins if not self.interrupted]
 
-    def _here(
+    def here(
         self, encoder: AnyEncoder, name: str, draws: int, documents: Sequence[str] | None = None
     ) -> ModelAudit:
         """An encoder that lives in this process."""
-        effects = self._run(encoder, name, draws)
+        effects = self._effects(encoder, name, draws)
         measured, failed = _measured(name, self.chosen.cases, effects)
         return self._scored(name, encoder, measured, failed, documents)
 
-    def _run(self, encoder: AnyEncoder, name: str, draws: int) -> Iterator[list[EditEffect] | str]:
+    def _effects(self, encoder: AnyEncoder, name: str, draws: int) -> Iterator[Effects]:
         """The effects of every text in an encoder of this process."""
-        cases = self.chosen.cases
-        for start in range(0, len(cases), CHUNK):
-            some = places_of(cases[start : start + CHUNK])
-            for found in changes_of(encoder, some, draws=draws, seed=self.request.seed):
+        done, seed = 0, self.request.seed
+        for some in in_chunks(places_of(self.chosen.cases), CHUNK):
+            for found in changes_of(encoder, some, draws=draws, seed=seed):
                 yield first_line(found) if isinstance(found, InputError) else found
-            self.progress(f"texts through {name}", start + len(some), len(cases))
-
-    def _stored(
-        self, jobs: Sequence[AuditJob], tally: Tally
-    ) -> Iterator[list[EditEffect] | str | None]:
-        """The effects of every text in the outputs of the jobs."""
-        records = dict(self.store.records([job.key for job in jobs if job.key in self.store]))
-        for job in jobs:
-            if job.key in records:
-                yield from map(effects_in, records[job.key].outputs["texts"])
-            else:
-                yield from [tally.failures.get(job.key)] * len(job.texts)
+            done += len(some)
+            self.progress(f"texts through {name}", done, len(self.chosen.cases))
 
     def _scored(
         self,
@@ -369,21 +329,6 @@ def write(found: Audit, folder: Path) -> Audit:
     return full
 
 
-def forecast_audit(
-    request: AuditRequest,
-    *,
-    out: Path | None = None,
-    workers: int | None = None,
-    progress: Progress = silent,
-) -> SweepForecast:
-    """Time and memory of the unfinished part of an audit on this machine."""
-    chosen = request.cases(progress)
-    every = [request.jobs(name, chosen) for name in (*request.names, *request.twins)]
-    jobs: list[Job] = [job for own, plan in every for job in (*own, *plan.jobs)]
-    store = Store(out / "store") if out is not None and out.exists() else None
-    return forecast_unfinished(jobs, store, workers)
-
-
 def forecast_endpoint(
     request: AuditRequest, endpoint: Endpoint, progress: Progress = silent
 ) -> EndpointForecast:
@@ -395,7 +340,7 @@ def forecast_endpoint(
 
 
 def _measured(
-    name: str, cases: Sequence[Case], found: Iterable[Sequence[EditEffect] | str | None]
+    name: str, cases: Sequence[Case], found: Iterable[Effects]
 ) -> tuple[list[Measured], list[RefusedRow]]:
     """The texts whose effects were found, and those that failed, with the reason; None: not run."""
     measured: list[Measured] = []

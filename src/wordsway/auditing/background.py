@@ -32,6 +32,10 @@ class Place(NamedTuple):
     before: str
     after: str
 
+    def edited(self, text: str) -> str:
+        """The text with this edit made in it."""
+        return text[: self.start] + self.after + text[self.start + len(self.before) :]
+
 
 def place_of(a: str, b: str) -> Place:
     """The one stretch of words in which two texts differ; other words before and behind it are

@@ -107,15 +107,14 @@ class _Case:
 def _case(
     encoder: AnyEncoder, text: str, places: Sequence[Place], compared: int, draws: int, seed: int
 ) -> _Case | InputError:
-    edited = [text[: p.start] + p.after + text[p.start + len(p.before) :] for p in places]
     try:
-        own = encoder.tokens([text, *edited])
+        own = encoder.tokens([text, *(place.edited(text) for place in places)])
         others = [
             one
             for place in places[:compared]
             for one in (background(text, place, draws, seed, encoder.words) if draws else ())
         ]
-        return _Case([*own, *encoder.tokens(others)], len(edited), compared, draws)
+        return _Case([*own, *encoder.tokens(others)], len(places), compared, draws)
     except InputError as error:
         return error
 

@@ -15,16 +15,7 @@ import torch
 
 from wordsway.auditing.background import RandomWords
 from wordsway.auditing.edits.edit import overlap
-from wordsway.models.encoders import (
-    AnyModel,
-    BlackBox,
-    PairScorer,
-    TextEncoder,
-    listed,
-    names_a_model,
-    opened,
-)
-from wordsway.models.files import ModelName
+from wordsway.models.encoders import BlackBox, PairScorer, TextEncoder, opened
 from wordsway.models.probe import Probe
 from wordsway.probing.black_boxes import checked_target, distances_of
 from wordsway.probing.targets import (
@@ -212,31 +203,3 @@ def word_means(probe: Probe) -> BlackBox:
         return np.stack(rows)
 
     return BlackBox(MEANS, f"baseline: input embeddings of {probe.files.name}", encode)
-
-
-class RequestOfModels:
-    """The models of a request, and the twins with random weights that are measured beside them."""
-
-    models: Any
-    baselines: bool
-
-    @cached_property
-    def encoders(self) -> list[ModelName | AnyModel]:
-        """The models, each once: names, and encoders passed as objects."""
-        given = {str(one) if names_a_model(one) else id(one): one for one in listed(self.models)}
-        return [
-            ModelName.of(key) if isinstance(key, str) else opened(one) for key, one in given.items()
-        ]
-
-    @property
-    def names(self) -> list[ModelName]:
-        """The models that were named; only these run in worker processes."""
-        return [one for one in self.encoders if isinstance(one, ModelName)]
-
-    @property
-    def twins(self) -> list[ModelName]:
-        """The twins with random weights that are measured as baselines."""
-        if not self.baselines:
-            return []
-        twins = [name._replace(twin=0) for name in self.names if name.twin is None]
-        return [twin for twin in twins if twin not in self.names]

@@ -9,26 +9,22 @@ whether an edit is missed although the layer responds to the word.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from wordsway.auditing.background import Place
 from wordsway.auditing.cases import Case
-from wordsway.auditing.changes import EditEffect, changes_of
+from wordsway.auditing.changes import EditedText, EditEffect, changes_of
 from wordsway.auditing.edits.edit import Edit
-from wordsway.auditing.encoder import Encoder
+from wordsway.auditing.running import EditsJob, encoder_of, in_chunks
 from wordsway.auditing.scores import intervals
-from wordsway.core.errors import InputError, WordswayError, first_line
+from wordsway.core.errors import InputError, first_line
 from wordsway.core.reading import Word, word_spans
-from wordsway.core.result import fields_of
 from wordsway.core.runtime import single_thread
 from wordsway.models.files import ModelName
-from wordsway.models.jobs import ONE_AT_A_TIME, TextsJob, probe_of
+from wordsway.models.jobs import ONE_AT_A_TIME, TextsJob
 from wordsway.models.probe import EncodedText, Probe
 from wordsway.probing.local import mean_local, sketch_of
 from wordsway.probing.targets import target_of
@@ -42,12 +38,12 @@ Spans = tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True)
-class AuditJob(TextsJob):
+class AuditJob(EditsJob):
     """Texts with their edits as (start, before, after) and the number of those that are compared
     with ``draws`` random words each, the model with the hash of its files, and the target.
     """
 
-    texts: tuple[tuple[str, tuple[Place, ...], int], ...]
+    texts: tuple[EditedText, ...]
     model: str
     model_sha256: str
     target: str
@@ -56,17 +52,11 @@ class AuditJob(TextsJob):
     device: str = "cpu"
     kind = "audit"
     version = 4
+    effect = EditEffect
 
-    def run(self) -> dict[str, Any]:
-        """Return what each edit of each text changes, or why a text cannot be read.
-
-        One thread, and always the same texts in a batch, so that the numbers are the same for any
-        number of workers.
-        """
-        with ONE_AT_A_TIME, single_thread(True):
-            encoder = encoder_of(self.model, self.model_sha256, self.target, self.device)
-            found = changes_of(encoder, self.texts, draws=self.draws, seed=self.seed)
-        return {"texts": [_output(one) for one in found]}
+    def measure(self) -> list[list[EditEffect] | InputError]:
+        encoder = encoder_of(self.model, self.model_sha256, self.target, self.device)
+        return changes_of(encoder, self.texts, draws=self.draws, seed=self.seed)
 
     def trial(self) -> AuditJob:
         return replace(self, texts=self.texts[:1], draws=0)
@@ -79,60 +69,9 @@ class AuditJob(TextsJob):
         )
 
 
-def _output(found: list[EditEffect] | InputError) -> dict[str, Any]:
-    if isinstance(found, InputError):
-        return {"error": first_line(found)}
-    for change in found:
-        if not all(map(math.isfinite, (change.value, *change.distances, *change.layers))):
-            raise WordswayError("hidden states became NaN or Inf")
-    return {"edits": [fields_of(change) for change in found]}
-
-
-def places_of(cases: Sequence[Case]) -> list[tuple[str, tuple[Place, ...], int]]:
+def places_of(cases: Sequence[Case]) -> list[EditedText]:
     """Return each text with the places of its edits, and how many have random words beside them."""
-    return [
-        (
-            case.text,
-            tuple(Place(edit.start, edit.before, edit.after) for edit in case.edits),
-            case.compared,
-        )
-        for case in cases
-    ]
-
-
-def jobs_of(
-    cases: Sequence[Case],
-    name: ModelName,
-    sha256: str,
-    target: str,
-    draws: int,
-    seed: int,
-    device: str = "cpu",
-) -> list[AuditJob]:
-    """Return the jobs of all cases in a model, `CHUNK` texts each, in their order."""
-    texts = places_of(cases)
-    return [
-        AuditJob(
-            tuple(texts[start : start + CHUNK]), str(name), sha256, target, draws, seed, device
-        )
-        for start in range(0, len(texts), CHUNK)
-    ]
-
-
-def effects_in(output: Mapping[str, Any]) -> list[EditEffect] | str:
-    """The effects of a text's edits in the output of a job, or why it could not be read."""
-    if "error" in output:
-        return str(output["error"])
-    tuples = ("distances", "layers")
-    return [
-        EditEffect(**(row | {name: tuple(row[name]) for name in tuples})) for row in output["edits"]
-    ]
-
-
-@lru_cache(maxsize=1)
-def encoder_of(model: str, sha256: str, target: str, device: str = "cpu") -> Encoder:
-    """Return the model with a target, loaded once per process."""
-    return Encoder(probe_of(model, sha256, device), target)
+    return [(case.text, tuple(edit.place for edit in case.edits), case.compared) for case in cases]
 
 
 @dataclass(frozen=True)
@@ -263,9 +202,8 @@ class LocalPlan:
                     found.setdefault(text, {})[spans] = None
                     self.wanted.append((edit.kind, text, spans))
         items = [(text, tuple(spans)) for text, spans in found.items()]
-        chunks = [tuple(items[at : at + LOCAL_CHUNK]) for at in range(0, len(items), LOCAL_CHUNK)]
         rest = (str(name), sha256, DEPTHS, PASSES, seed, device)
-        self.jobs = [LocalJob(chunk, *rest) for chunk in chunks]
+        self.jobs = [LocalJob(chunk, *rest) for chunk in in_chunks(items, LOCAL_CHUNK)]
 
     def scores(self, outputs: Mapping[str, Mapping[str, Any]]) -> dict[str, tuple[LocalScore, ...]]:
         """Return for every kind the mean share in each layer, from the jobs' outputs by key."""

@@ -26,7 +26,7 @@ from wordsway.core.format import format_seconds
 from wordsway.core.progress import Progress, silent
 from wordsway.core.result import SequenceResult, json_fields, versions
 from wordsway.core.runtime import checked_device
-from wordsway.models.encoders import listed, names_a_model
+from wordsway.models.encoders import distinct_names, listed, names_a_model
 from wordsway.models.endpoint import CHARACTERS_PER_TOKEN, Endpoint
 from wordsway.models.files import labels_of
 from wordsway.text.files import Encoding
@@ -83,7 +83,9 @@ def pairs(
         described.append(encoder.describe())
         name = str(described[-1]["name"])
         if labels.get(str(model), name).endswith(f"/{name}"):  # two folders of one name
-            described[-1]["name"] = name = labels[str(model)]
+            name = labels[str(model)]
+        *_, name = distinct_names([*(str(one["name"]) for one in described[:-1]), name])
+        described[-1]["name"] = name
         left = [row for row in rows if row.row in found]
         size = max(1, BLOCK_BYTES // ((2 + draws) * encoder.bytes_per_text))
         for start in range(0, len(left), size):
@@ -164,7 +166,7 @@ def _forecast(encoder: AnyEncoder, rows: Sequence[PairRow], draws: int, seed: in
 
 
 def _edited(rows: Sequence[PairRow]) -> list[EditedText]:
-    return [(row.a, [place_of(row.a, row.b)], 1) for row in rows]
+    return [(row.a, (place_of(row.a, row.b),), 1) for row in rows]
 
 
 def _measured(
@@ -207,7 +209,22 @@ def _rows(
             raise InputError(
                 "pairs (a, b) or (a, b, kind)", repr(cells)[:60], "pass two texts each"
             )
+        if len(cells) == 3 and _is_sentence(cells[2]):
+            raise InputError(
+                "pairs (a, b) or (a, b, kind)",
+                f"a third text, {cells[2][:40]!r}",
+                "pass pairs; audit reads triples from a file (columns text,rewording,change)",
+            )
     return table_of(checked_pair(number, *cells) for number, cells in enumerate(a, 1))
+
+
+def _is_sentence(kind: str) -> bool:
+    """Whether what should name a kind is a text.
+
+    >>> _is_sentence("It is not safe."), _is_sentence("light rewording")
+    (True, False)
+    """
+    return len(kind.split()) > 4 or kind.rstrip().endswith((".", "!", "?"))
 
 
 @dataclass(frozen=True)

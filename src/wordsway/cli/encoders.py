@@ -118,7 +118,8 @@ def audit_command(
 
     Example: wordsway audit --model minilm --model mpnet
     """
-    from wordsway.auditing.audit import AuditRequest, audit, forecast_audit, forecast_endpoint
+    from wordsway.auditing.audit import AuditRequest, audit, forecast_endpoint
+    from wordsway.auditing.running import forecast_request
     from wordsway.core.result import fields_of
 
     names, asked = encoders.models, opt.given(audited)
@@ -127,7 +128,9 @@ def audit_command(
         if run.forecast:
             request = AuditRequest(names, **asked)
             if encoders.endpoint is None:
-                cost = forecast_audit(request, out=run.out, workers=run.workers, progress=progress)
+                cost = forecast_request(
+                    request, out=run.out, workers=run.workers, progress=progress
+                )
             else:
                 sent = [(one, forecast_endpoint(request, one, progress)) for one in names]
         else:
@@ -207,13 +210,14 @@ def length_command(
 
     Example: wordsway length --model minilm --quick
     """
-    from wordsway.lengths.length import LengthRequest, forecast_length, length
+    from wordsway.auditing.running import forecast_request
+    from wordsway.lengths.length import LengthRequest, length
 
     asked = opt.given(measured) | {"windows": _sizes(measured.windows)}
     with progress_line() as progress:
         if run.forecast:
             request = LengthRequest(encoders.models, **asked)
-            cost = forecast_length(request, out=run.out, workers=run.workers, progress=progress)
+            cost = forecast_request(request, out=run.out, workers=run.workers, progress=progress)
         else:
             found = length(encoders.models, **asked, **run.options, progress=progress)
     if run.forecast:

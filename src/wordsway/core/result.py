@@ -8,6 +8,7 @@ picture and file output.
 from __future__ import annotations
 
 import json
+import math
 import platform
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -185,7 +186,9 @@ def json_fields(value: Any) -> dict[str, Any]:
 
 
 def json_value(value: Any) -> Any:
-    """A value ready for JSON: records as dictionaries, sequences and arrays as lists."""
+    """A value ready for JSON: records as dictionaries, sequences and arrays as lists, and null for
+    infinity, which JSON does not have.
+    """
     if hasattr(value, "to_dict"):
         return value.to_dict()
     if is_dataclass(value):
@@ -196,6 +199,8 @@ def json_value(value: Any) -> Any:
         return [json_value(entry) for entry in value]
     if isinstance(value, Path):
         return str(value)
+    if isinstance(value, float) and math.isinf(value):
+        return None
     return value.tolist() if hasattr(value, "tolist") else value
 
 

@@ -2,43 +2,37 @@
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from wordsway.auditing.encoder import RequestOfModels, encoder_for
-from wordsway.core.checks import (
-    Count,
-    FilePath,
-    Seed,
-    Several,
-    check_fields,
-    takes,
-    validated,
+from wordsway.auditing.encoder import encoder_for
+from wordsway.auditing.running import (
+    Effects,
+    EncoderRequest,
+    in_chunks,
+    results_store,
+    stored_effects,
 )
-from wordsway.core.errors import InputError, WordswayError
+from wordsway.core.checks import Count, FilePath, Several, takes, validated
+from wordsway.core.errors import InputError, WordswayError, first_line
 from wordsway.core.progress import Progress, silent
 from wordsway.core.result import versions
-from wordsway.core.runtime import checked_device
-from wordsway.engine.forecast import SweepForecast, forecast_unfinished
+from wordsway.engine.job import Job
 from wordsway.engine.run import Machines, run_jobs
 from wordsway.engine.store import Store
-from wordsway.engine.tables import writable
-from wordsway.lengths.jobs import LengthJob, responses_in
-from wordsway.lengths.responses import Response, WindowText, responses
+from wordsway.lengths.jobs import LengthJob
+from wordsway.lengths.responses import WindowText, responses
 from wordsway.lengths.result import Length, MeasuredText, ModelLength
 from wordsway.lengths.theory import THEORY
 from wordsway.lengths.windows import PLACES, HostedTexts, hosted_texts
-from wordsway.models.files import ModelName, labels_of, locate
+from wordsway.models.files import ModelName, locate
 from wordsway.models.probe import Probe
-from wordsway.text.files import Encoding
 
-#: Sentences of a window, texts, and the cosine distance below which a change is invisible.
-WINDOWS, TEXTS, QUICK, LEVEL = (1, 2, 4, 8, 16), 200, 40, 0.05
+#: Sentences of a window, and the cosine distance below which a change is invisible.
+WINDOWS, LEVEL = (1, 2, 4, 8, 16), 0.05
 TARGETS = ("pooled", "last-token")
 #: Sentences of a job.
 CHUNK = 32
@@ -47,7 +41,7 @@ TWIN_TEXTS, THEORY_TEXTS = 32, 20
 
 
 @dataclass(frozen=True)
-class LengthRequest(RequestOfModels):
+class LengthRequest(EncoderRequest):
     """What `length` measures.
 
     Parameters
@@ -69,24 +63,15 @@ class LengthRequest(RequestOfModels):
     device : the device that the models run on
     """
 
-    models: Any = "minilm"
     data: str | Path | Several[str] = "imdb"
-    kinds: Several[str] | None = None
+    target: int | str = "pooled"
     windows: Several[Count] = WINDOWS
-    texts: Count | None = None
-    quick: bool = False
     host: str | Path | Several[str] | None = None
     place: str = "own"
-    target: int | str = "pooled"
     level: float = LEVEL
-    baselines: bool = True
-    seed: Seed = 0
-    encoding: Encoding | None = None
-    device: str = "cpu"
 
     def __post_init__(self) -> None:
-        check_fields(self)
-        checked_device(self.device)
+        super().__post_init__()
         if self.place not in ("own", *PLACES):
             raise InputError(
                 f"a place among own, {', '.join(PLACES)}", repr(self.place), "choose one of them"
@@ -125,7 +110,7 @@ class LengthRequest(RequestOfModels):
             self.data,
             host=self.host,
             kinds=self.kinds,
-            texts=self.texts if self.texts is not None else QUICK if self.quick else TEXTS,
+            texts=self.count,
             longest=max(self.windows),
             fits=fits,
             seed=self.seed,
@@ -139,12 +124,11 @@ class LengthRequest(RequestOfModels):
 
     def jobs(self, hosted: HostedTexts) -> dict[str, list[list[LengthJob]]]:
         """The jobs of every named model, twin and random map, by window."""
-        labels = labels_of(name.model for name in self.names)
         windows = self.in_windows(hosted)
         found = {}
         for name in (*self.names, *self.twins):
             texts = TWIN_TEXTS if name in self.twins else None
-            found[str(name._replace(model=labels[name.model]))] = self._jobs(name, windows, texts)
+            found[self.label(name)] = self._jobs(name, windows, texts)
         if self.baselines and self.names:
             first = self.names[0]._replace(twin=None)
             found |= {theory: self._jobs(first, windows, THEORY_TEXTS, theory) for theory in THEORY}
@@ -158,26 +142,31 @@ class LengthRequest(RequestOfModels):
         theory: str = "",
     ) -> list[list[LengthJob]]:
         files = str(name), locate(name.model).digest, str(self.target), self.device
-        found = []
-        for size, every in zip(self.sizes, windows, strict=True):
-            some, step = every[:texts], max(1, CHUNK // size)
-            parts = [tuple(some[at : at + step]) for at in range(0, len(some), step)]
-            seed = self.seed if theory else 0
-            found.append([LengthJob(part, *files, theory, seed) for part in parts])
-        return found
+        seed = self.seed if theory else 0
+        return [
+            [
+                LengthJob(part, *files, theory, seed)
+                for part in in_chunks(every[:texts], max(1, CHUNK // size))
+            ]
+            for size, every in zip(self.sizes, windows, strict=True)
+        ]
+
+    def all_jobs(self, progress: Progress) -> list[Job]:
+        every = self.jobs(self.hosted(progress)).values()
+        return [job for windows in every for some in windows for job in some]
 
     def measured(
-        self, name: str, hosted: HostedTexts, windows: Sequence[Sequence[list[Response] | str]]
+        self, name: str, hosted: HostedTexts, windows: Sequence[Sequence[Effects]]
     ) -> ModelLength:
         """A model from its responses by window: texts that were measured in all windows, and the
         others with the reason.
         """
         measured, failed = [], []
-        for number, text in enumerate(hosted.texts[: len(windows[0])]):
-            own = [window[number] for window in windows]
-            found = [one for one in own if not isinstance(one, str)]
+        for text, own in zip(hosted.texts, zip(*windows, strict=True), strict=False):
+            found = [one for one in own if isinstance(one, list)]
             if len(found) < len(own):
-                failed.append(f"{text.id}: {next(one for one in own if isinstance(one, str))}")
+                reasons = [one for one in own if isinstance(one, str)]
+                failed.append(f"{text.id}: {(*reasons, 'not measured')[0]}")
                 continue
             roles = tuple(dict(zip(text.roles, one, strict=True)) for one in found)
             measured.append(MeasuredText(text.id, text.kind, roles))
@@ -190,17 +179,7 @@ class LengthRequest(RequestOfModels):
         self, name: str, hosted: HostedTexts, jobs: Sequence[Sequence[LengthJob]], store: Store
     ) -> ModelLength:
         """A model from the jobs that are done."""
-        every = [job.key for some in jobs for job in some]
-        records = dict(store.records([key for key in every if key in store]))
-        failures = store.failures()
-        windows: list[list[list[Response] | str]] = []
-        for some in jobs:
-            windows.append([])
-            for job in some:
-                if job.key in records:
-                    windows[-1] += map(responses_in, records[job.key].outputs["texts"])
-                else:
-                    windows[-1] += [failures.get(job.key, "not measured")] * len(job.texts)
+        windows = [list(stored_effects(some, store)) for some in jobs]
         return replace(self.measured(name, hosted, windows), sha256=jobs[0][0].model_sha256)
 
     def result(
@@ -258,9 +237,8 @@ def length(
     started = time.perf_counter()
     request = LengthRequest(models, data, **options)
     hosted = request.hosted(progress)
-    with ExitStack() as stack:
-        folder = stack.enter_context(tempfile.TemporaryDirectory()) if out is None else out
-        store = Store(writable(Path(folder)) / "store")
+    folder = None if out is None else Path(out)
+    with results_store(folder) as store:
         jobs = request.jobs(hosted)
         tally = run_jobs(
             [job for windows in jobs.values() for some in windows for job in some],
@@ -274,7 +252,7 @@ def length(
         here = {} if tally.interrupted else _here(request, hosted, progress)
     seconds = time.perf_counter() - started
     result = request.result(hosted, named, here, tally.interrupted, seconds)
-    return result if out is None else write(result, Path(out))
+    return result if folder is None else write(result, folder)
 
 
 def _here(
@@ -283,19 +261,19 @@ def _here(
     """The encoders that were given as objects, which run in this process."""
     found = {}
     every = request.in_windows(hosted)
-    for given in request.encoders:
-        if isinstance(given, ModelName):
-            continue
+    for name, given in request.objects.items():
         encoder, done = encoder_for(given), 0
-        windows: list[list[list[Response] | str]] = []
+        windows: list[list[Effects]] = []
         for texts in every:
             windows.append([])
-            for at in range(0, len(texts), CHUNK):
-                some = responses(encoder, texts[at : at + CHUNK], request.target)
-                windows[-1] += [str(one) if isinstance(one, InputError) else one for one in some]
+            for part in in_chunks(texts, CHUNK):
+                some = responses(encoder, part, request.target)
+                windows[-1] += [
+                    first_line(one) if isinstance(one, InputError) else one for one in some
+                ]
                 done += len(some)
-                progress(f"texts through {given.name}", done, len(every) * len(texts))
-        found[given.name] = request.measured(given.name, hosted, windows)
+                progress(f"texts through {name}", done, len(every) * len(texts))
+        found[name] = request.measured(name, hosted, windows)
     return found
 
 
@@ -306,17 +284,3 @@ def write(found: Length, folder: Path) -> Length:
     for path in full.files:
         full.save(path)
     return full
-
-
-def forecast_length(
-    request: LengthRequest,
-    *,
-    out: Path | None = None,
-    workers: int | None = None,
-    progress: Progress = silent,
-) -> SweepForecast:
-    """Time and memory of the unfinished part on this machine."""
-    hosted = request.hosted(progress)
-    jobs = [job for one in request.jobs(hosted).values() for some in one for job in some]
-    store = Store(out / "store") if out is not None and out.exists() else None
-    return forecast_unfinished(jobs, store, workers)

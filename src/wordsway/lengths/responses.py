@@ -22,7 +22,6 @@ from wordsway.auditing.background import Place
 from wordsway.auditing.encoder import AnyEncoder, BlackBoxEncoder, ScoringEncoder
 from wordsway.core.errors import InputError
 from wordsway.core.reading import word_spans
-from wordsway.lengths.windows import with_edit
 from wordsway.models.probe import Probe
 from wordsway.probing.differences import common, common_end
 from wordsway.probing.targets import cosine_distance, relative
@@ -130,9 +129,7 @@ def responses(
     read: list[tuple[int, list[tuple[Any, ...]]]] = []
     for number, (text, places) in enumerate(texts):
         try:
-            read.append(
-                (number, encoder.tokens([text, *(with_edit(text, place) for place in places)]))
-            )
+            read.append((number, encoder.tokens([text, *(place.edited(text) for place in places)])))
             found.append([])
         except InputError as error:
             found.append(error)

@@ -26,7 +26,6 @@ from wordsway.lengths.responses import (
     all_responses,
     response,
 )
-from wordsway.lengths.windows import with_edit
 from wordsway.maps.attention.kinds import RAF_KIND
 from wordsway.maps.base import FeatureMap
 from wordsway.maps.registry import kind_of
@@ -118,4 +117,4 @@ def features_response(text: TextStates, edited: TextStates) -> Response:
 
 def _versions(text: WindowText) -> list[str]:
     whole, places = text
-    return [whole, *(with_edit(whole, place) for place in places)]
+    return [whole, *(place.edited(whole) for place in places)]

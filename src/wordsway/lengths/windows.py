@@ -16,7 +16,6 @@ from wordsway.auditing.cases import (
     sentences,
     turning_kinds,
 )
-from wordsway.auditing.edits.edit import Edit
 from wordsway.auditing.table import read_table
 from wordsway.core.errors import InputError
 from wordsway.core.progress import Progress, silent
@@ -135,7 +134,7 @@ def hosted_texts(
             document, at = surround(case.text, field, longest)
         one = HostedText(case.id, case.edits[0].kind, tuple(document), at, _chosen(case, seed))
         text, places = one.window(longest)
-        if fits([text, *(with_edit(text, place) for place in places)]):
+        if fits([text, *(place.edited(text) for place in places)]):
             hosted.append(one)
         else:
             too_long += 1
@@ -150,11 +149,6 @@ def hosted_texts(
         )
     spelled = name if isinstance(name, str) else getattr(name, "name", "documents")
     return HostedTexts(tuple(hosted), str(source), str(spelled), too_long)
-
-
-def with_edit(text: str, place: Place) -> str:
-    """The text with an edit made in it."""
-    return text[: place.start] + place.after + text[place.start + len(place.before) :]
 
 
 def _single_texts(data: str | Path | Sequence[str], encoding: str | None) -> bool:
@@ -255,11 +249,7 @@ def _chosen(case: Case, seed: int) -> dict[str, Place]:
     rewording = min(kept, key=lambda edit: abs(edit.words_changed - size))
     heavy = [edit for edit in kept if edit.strength == "heavy" and edit is not rewording]
     by_letters = RandomWords(lambda texts: [len(text) for text in texts])
-    (other,) = background(case.text, _place(change), 1, seed, by_letters)
-    found = {"change": _place(change), "rewording": _place(rewording)}
-    found |= {"heavy rewording": _place(heavy[0])} if heavy else {}
+    (other,) = background(case.text, change.place, 1, seed, by_letters)
+    found = {"change": change.place, "rewording": rewording.place}
+    found |= {"heavy rewording": heavy[0].place} if heavy else {}
     return found | {"random": place_of(case.text, other)}
-
-
-def _place(edit: Edit) -> Place:
-    return Place(edit.start, edit.before, edit.after)

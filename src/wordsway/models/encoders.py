@@ -21,6 +21,7 @@ No vector is changed: measurements use exactly what the user's own library retur
 from __future__ import annotations
 
 import importlib
+import itertools
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -188,6 +189,19 @@ def listed(models: Any) -> list[Any]:
     found = list(models) if several else [models]
     if not found:
         raise InputError("a model", "none", "name one: minilm")
+    return found
+
+
+def distinct_names(names: Sequence[str]) -> list[str]:
+    """Names, those that occurred before with a number behind them.
+
+    >>> distinct_names(["function", "minilm", "function"])
+    ['function', 'minilm', 'function 2']
+    """
+    found: list[str] = []
+    for name in names:
+        spelled = (f"{name} {number}" if number > 1 else name for number in itertools.count(1))
+        found.append(next(one for one in spelled if one not in found))
     return found
 
 

@@ -59,6 +59,12 @@ class EncodedText:
     def words(self) -> tuple[Word, ...]:
         return self.reading.words
 
+    @property
+    def last_word(self) -> Word:
+        """The last word with a letter or digit; the last sign of a text that has none."""
+        words = [word for word in self.words if any(char.isalnum() for char in word.text)]
+        return (words or list(self.words))[-1]
+
     def radius(self, word: Word) -> float:
         """r_I = ‖x_I‖_F/√|I|: how long one of the word's rows is, as a root mean square.
 

@@ -48,7 +48,7 @@ DRAWS = 8
 
 
 @dataclass(frozen=True)
-class Attracted(Result, brief="rows head reach drawn model", derived="row"):
+class Attracted(Result, brief="rows head reach drawn model", derived="row factors"):
     """Attention drawn to one token, or to the tokens of one word: every layer's relative change
     next to that of noise of the same norm.
 
@@ -94,16 +94,11 @@ class Attracted(Result, brief="rows head reach drawn model", derived="row"):
 
     @property
     def factors(self) -> tuple[float, ...]:
-        """How many times more than noise each layer moves."""
+        """How many times more than noise each layer moves; infinite where noise moves nothing."""
         return tuple(
             change / noise if noise > 0 else math.inf
             for change, noise in zip(self.profile, self.noise, strict=True)
         )
-
-    def to_dict(self) -> dict[str, Any]:
-        # JSON has no infinity: a layer that noise does not move has no factor there.
-        factors = [one if math.isfinite(one) else None for one in self.factors]
-        return super().to_dict() | {"factors": factors}
 
     def frame(self) -> pandas.DataFrame:
         """One row per layer."""

@@ -101,7 +101,7 @@ def swap_by_vectors(
     if request.plausible:
         raise _lacks(box, "a tokenizer", "plausible words", "among=[…]")
     encoded = read_plainly(text)
-    own = encoded.words[-1] if word is None else encoded.word(word)
+    own = encoded.last_word if word is None else encoded.word(word)
     place = TextPlace(text, own)
     mine = None
     if request.among is not None:

@@ -27,7 +27,7 @@ from wordsway.core.seeds import generator
 from wordsway.core.vectors import unit
 from wordsway.models.encoders import AnyModel, opened, with_vectors
 from wordsway.models.prefix import prefix_of
-from wordsway.models.probe import EncodedText, Probe
+from wordsway.models.probe import Probe
 from wordsway.probing.black_boxes import swap_by_vectors
 from wordsway.probing.candidates import Candidates, candidates
 from wordsway.probing.moves import Blocks, at_once
@@ -84,7 +84,7 @@ def swaps_of(
         return swap_by_vectors(text, word, with_vectors(probe, "swap"), request, tried, progress)
     started = time.perf_counter()
     encoded = probe.read(probe.cut(text) if request.cut else text)
-    place = _last(encoded) if word is None else encoded.word(word)
+    place = encoded.last_word if word is None else encoded.word(word)
     bound = target_of(probe, encoded, request.wanted, request.scaling)
     label, probability = bound.prediction
     if request.flip and label is None:
@@ -160,11 +160,6 @@ def _swap(target: Target, name: str, outcome: Outcome, **about: Any) -> Swap:
         about |= {"label": label, "probability": target.probability(outcome.logits)}
         about |= {"margin": outcome.margin}
     return Swap(name, outcome.change, **about)
-
-
-def _last(encoded: EncodedText) -> Word:
-    words = [word for word in encoded.words if any(char.isalnum() for char in word.text)]
-    return (words or list(encoded.words))[-1]
 
 
 def _screened(

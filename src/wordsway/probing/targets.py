@@ -589,8 +589,13 @@ def cosine_distance(u: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
 
 
 def relative(u: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
-    """‖v − u‖/‖u‖ over the last dimension."""
-    return (v - u).norm(dim=-1) / u.norm(dim=-1).clamp_min(1e-300)
+    """‖v − u‖/‖u‖ over the last dimension; infinite from a vector of zeros to any other.
+
+    >>> relative(torch.zeros(2), torch.tensor([[3.0, 4.0], [0.0, 0.0]])).tolist()
+    [inf, 0.0]
+    """
+    apart = (v - u).norm(dim=-1)
+    return (apart / u.norm(dim=-1)).masked_fill(apart == 0, 0.0)
 
 
 def wide(states: torch.Tensor) -> torch.Tensor:

@@ -53,8 +53,12 @@ class Edit:
         return self.start + len(self.before)
 
     @property
+    def place(self) -> Place:
+        return Place(self.start, self.before, self.after)
+
+    @property
     def edited(self) -> str:
-        return self.text[: self.start] + self.after + self.text[self.end :]
+        return self.place.edited(self.text)
 
     @cached_property
     def overlap(self) -> float:
