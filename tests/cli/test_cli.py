@@ -144,7 +144,7 @@ def test_the_table_reads_well(capsys):
         "RAF n=6 d=5",
         "attained",
         "certified",
-        "mean attained",
+        "S, row 0: mean attained",
         "±",
         "peak memory",
         "float64",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,7 @@ def clouds() -> Chart:
 PRINTED: dict[str, tuple[Any, float]] = {
     "one panel": (chart(1), 3.25),
     "two panels": (chart(2), 6.75),
+    "many panels": (replace(chart(9), columns=4), 6.75),
     "points": (clouds(), 6.75),
     "matrices": (EXAMPLES[Attracted].make(PLAIN), 6.75),
     "texts": (EXAMPLES[Comparison].make(PLAIN), 6.75),

@@ -171,7 +171,7 @@ CUT = flag("--cut", "Truncate a text that is too long for the model.")
 # Running and output
 DEVICE = option("cpu", "cpu, cuda or mps.", group=RUNNING)
 MEMORY = option(2.0, "Memory budget in GiB.", group=RUNNING)
-FORECAST = flag("--forecast", "Estimate time and memory, then exit.", OUTPUT)
+FORECAST = flag("--forecast", "Estimate time and memory on an idle machine, then exit.", OUTPUT)
 AS_JSON = flag("--json", "Print one JSON document and nothing else.", OUTPUT)
 
 

@@ -73,8 +73,8 @@ def words_command(
         echo_json({"words": cost.words, "tokens": cost.tokens} | costs)
     else:
         typer.echo(
-            f"{cost.words} words, {cost.tokens} tokens: about {format_seconds(cost.seconds)}, "
-            f"{format_bytes(cost.bytes)} in addition to the model"
+            f"{cost.words} words, {cost.tokens} tokens: about {format_seconds(cost.seconds)} on an "
+            f"idle machine, {format_bytes(cost.bytes)} in addition to the model"
         )
 
 

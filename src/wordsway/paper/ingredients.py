@@ -214,8 +214,8 @@ class IngredientStudy(GridFigure):
                     curves.append(mean_curve(rows, ingredient.label + told, colour))
                 if curves:
                     title = f"{question.title} · {name}, d = {int(some['d'].iloc[0])}"
-                    panels.append(Panel(title, curves, logarithmic=True))
-        return Chart(panels, columns=len(self.questions) if len(self.questions) < 3 else 3)
+                    panels.append(Panel(title, curves, logarithmic=True, y_label="S"))
+        return Chart(panels, columns=min(4, len(self.questions)))
 
 
 #: Options of maps by which ingredients differ.

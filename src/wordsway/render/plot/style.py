@@ -84,7 +84,7 @@ STYLES: dict[str, dict[str, Any]] = {
         "grid.linewidth": 0.4,
     },
 }
-COLUMN, TEXT_WIDTH = 3.25, 6.75
+COLUMN, TEXT_WIDTH, MOST_HIGH = 3.25, 6.75, 9.0
 #: Points of the smallest and the largest letters in print, and the share of those on a screen.
 SMALLEST, LARGEST, SHARE = 7.0, 9.0, 0.8
 TICKS = 8.0
@@ -126,7 +126,7 @@ def for_print(figure: Figure) -> None:
     names = [(axes, axes.get_title()) for axes in plots if axes.get_title()]
     for axes, _ in names:
         axes.set_title("")
-    figure.set_size_inches(width, width * high / wide)
+    figure.set_size_inches(width, max(width * high / wide, MOST_HIGH))
     figure.draw_without_rendering()
     for letter, (axes, name) in zip("abcdefghijklmnopqrstuvwxyz", names, strict=False):
         mark = f"({letter}) " if len(names) > 1 else ""
@@ -188,7 +188,7 @@ def _fit_height(figure: Figure, axes: Axes, shape: float) -> None:
         figure.draw_without_rendering()
         high, room = figure.get_figheight(), axes.get_position(original=True)
         wanted = shape * room.width * figure.get_figwidth()
-        figure.set_figheight(high + rows * (wanted - room.height * high))
+        figure.set_figheight(min(MOST_HIGH, high + rows * (wanted - room.height * high)))
 
 
 def key_below(axes: Axes, pairs: Sequence[tuple[Any, str]], columns: int, **look: Any) -> None:

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 
 from wordsway.core.format import format_bytes, format_seconds
@@ -26,31 +25,29 @@ def request_line(request: Request) -> str:
             continue
         letter = "L" if name == "depth" else name
         sizes += f" {letter}={shown:,}" if isinstance(shown, int) else f" {letter}={shown}"
-    if isinstance(request.positions, str):
-        where = "all rows" if request.positions == "all" else "all words"
-    else:
-        where = _named(request.positions)
-    if request.together is not None:
-        where = f"rows {request.together} together"
+    where = rows_line(request)
     for name, value in request.moves.items():
         where += f" · {value}" if name != "together" else ""
     return f"{request.map.upper()} {sizes} · {where} · {request.data} texts · seed {request.seed}"
 
 
-def _named(positions: Sequence[int | str]) -> str:
-    """Rows and words, counted from 0.
+def rows_line(request: Request) -> str:
+    """The rows and words that may change, counted from 0.
 
-    >>> _named((0,)), _named((0, 3)), _named(("word:0",)), _named((2, "word:1"))
-    ('row 0', 'rows 0,3', 'word 0', 'row 2, word 1')
+    >>> [rows_line(Request("raf", 9, 4, positions=rows)) for rows in ((0,), (0, 3), "all")]
+    ['row 0', 'rows 0,3', 'all rows']
     """
-    parts = []
-    for what, found in (
-        ("row", [str(row) for row in positions if isinstance(row, int)]),
-        ("word", [str(name).partition(":")[2] for name in positions if isinstance(name, str)]),
-    ):
-        if found:
-            parts.append(f"{what}{'s' if len(found) > 1 else ''} {','.join(found)}")
-    return ", ".join(parts)
+    if request.together is not None:
+        return f"rows {request.together} together"
+    if isinstance(request.positions, str):
+        return "all rows" if request.positions == "all" else "all words"
+    rows = [str(row) for row in request.positions if isinstance(row, int)]
+    words = [row.partition(":")[2] for row in request.positions if isinstance(row, str)]
+    return ", ".join(
+        f"{what}{'s' if len(found) > 1 else ''} {','.join(found)}"
+        for what, found in (("row", rows), ("word", words))
+        if found
+    )
 
 
 def request_facts(request: Request) -> dict[str, str]:
@@ -63,7 +60,7 @@ def forecast_view(cost: Forecast) -> b.ResultView:
     needs = f"{format_seconds(cost.seconds)}, peak memory {format_bytes(cost.bytes)}"
     blocks: list[b.Block] = [
         b.headline(request_line(cost.request)),
-        b.plain(f"forecast for {count(cost.request.trials, 'trial')}: {needs}"),
+        b.plain(f"forecast for {count(cost.request.trials, 'trial')} on an idle machine: {needs}"),
     ]
     if cost.refused is not None:
         blocks.append(b.warning(f"It would be refused: {cost.refused}."))
@@ -73,7 +70,7 @@ def forecast_view(cost: Forecast) -> b.ResultView:
 def measurement_view(result: Measurement) -> b.ResultView:
     request = result.request
     blocks: list[b.Block] = [b.headline(request_line(request)), _table(result)]
-    blocks.append(b.plain(b.Span("S ", "bold"), _mean(result)))
+    blocks.append(b.plain(b.Span(f"S, {rows_line(request)}: ", "bold"), _mean(result)))
     average = average_line(result.averages)
     if average is not None:
         blocks.append(b.plain(f"on average, {average}"))
@@ -142,7 +139,7 @@ def _bars(result: Measurement, average: str | None) -> b.Bars:
     label += f", dotted: mean over {over}" if over else ""
     trials = result.trials
     return b.Bars(
-        f"{request_line(result.request)}\n{_mean(result)}"
+        f"{request_line(result.request)}\nS, {rows_line(result.request)}: {_mean(result)}"
         + (f"\non average, {average}" if average else ""),
         [f"trial {at}" + (f", {one.word}" if one.word else "") for at, one in enumerate(trials)],
         [b.BarColumn(label, [one.lower for one in trials], [one.upper for one in trials])],

@@ -68,7 +68,7 @@ def _varying(table: pandas.DataFrame, *names: str) -> pandas.DataFrame:
 
 def sweep_forecast_view(cost: SweepForecast) -> b.ResultView:
     left = b.Span(f"{cost.left:,} of {cost.total:,} {cost.what} left", "bold")
-    line = f": about {format_seconds(cost.seconds)} with {cost.workers} workers, "
+    line = f": about {format_seconds(cost.seconds)} with {cost.workers} idle workers, "
     memory = f"peak memory {format_bytes(cost.bytes)} in total"
     return b.ResultView("Forecast of a sweep", [b.plain(left, line, memory)])
 
