@@ -7,7 +7,7 @@ import math
 import pandas
 
 from benchmarks import studies
-from wordsway.paper.ingredients import ingredients
+from wordsway.paper.ingredients import INGREDIENTS
 
 
 def cells(power: float, certified: float | None, **more: object) -> list[dict[str, object]]:
@@ -36,7 +36,7 @@ def test_slopes_and_ends() -> None:
         + cells(0.0, None, map="attention", scores="qk-norm")
         + cells(-0.5, 0.5, residual=True)
     )
-    table = studies.comparison(ingredients(), frame)
+    table = studies.comparison(INGREDIENTS, frame)
     softmax, norm, residual = [line for line in table.splitlines() if "gaussian" in line]
     assert softmax.endswith("| −0.30 [−0.30, −0.30] |")
     assert "| – | −0.00 [" in norm

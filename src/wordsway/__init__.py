@@ -38,4 +38,4 @@ __getattr__ = renamed_names(
     _lazy, __name__, Learned="FlipRow", Learning="FlipResult", Lessons="FlipTrials"
 )
 
-use_renderer(lambda: import_module("wordsway.render.files").Renderer())
+use_renderer(lambda: import_module("wordsway.render.files"))

@@ -14,7 +14,7 @@ from wordsway.core.errors import InputError
 from wordsway.engine.store import Record, Store
 from wordsway.page.theory import claims
 from wordsway.paper.figure import Sources
-from wordsway.paper.ingredients import OPTIONS, QUESTIONS, ingredients
+from wordsway.paper.ingredients import INGREDIENTS, OPTIONS, QUESTIONS
 from wordsway.paper.lengths import LengthStudy
 from wordsway.paper.phase import RATIOS, counting_line, theorem_line
 from wordsway.paper.reproduce import FIGURES, choose
@@ -158,7 +158,7 @@ def test_the_phase_diagrams_claims_can_fail() -> None:
 def zoo(power: float, noise: float = 0.01) -> pandas.DataFrame:
     """Every ingredient with S = 3 n^power."""
     rows = []
-    for ingredient in ingredients().ingredients:
+    for ingredient in INGREDIENTS.ingredients:
         for n in (16, 64, 256):
             for trial in range(3):
                 value = 3 * n**power * (1 + noise * (-1) ** trial * n / 256)
@@ -169,7 +169,7 @@ def zoo(power: float, noise: float = 0.01) -> pandas.DataFrame:
 
 
 def test_ingredients_keep_or_lose_a_word_by_their_slopes() -> None:
-    figure = ingredients()
+    figure = INGREDIENTS
 
     def verdicts(frame: pandas.DataFrame) -> dict[str, str]:
         return {found.claim.split(":")[0]: found.verdict for found in figure.findings(frame)}

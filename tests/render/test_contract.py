@@ -385,6 +385,6 @@ assert not {"wordsway.studies", "wordsway.paper"} & set(sys.modules)
 def test_a_table_needs_no_view_and_no_picture() -> None:
     run_python("""
 import sys
-from wordsway.render.files import Renderer
+import wordsway.render.files
 assert not {"matplotlib", "rich", "pandas"} & set(sys.modules)
 """)

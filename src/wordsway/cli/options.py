@@ -35,9 +35,7 @@ TEXTS, MAPS, RUNNING, OUTPUT = "Texts", "Options of maps", "Running", "Output"
 
 
 def option(default: Any, help: str, *names: str, group: str | None = None) -> Any:
-    """An option with a value, ``...`` if it is required; without ``names`` it is named after its
-    parameter.
-    """
+    """An option with a value; ``...`` if it is required."""
     return typer.Option(default, *names, help=help, rich_help_panel=group)
 
 
@@ -146,9 +144,7 @@ class TrialOptions:
     def request(
         self, ctx: typer.Context, columns: ColumnOptions, *, layer: str = "input", **more: Any
     ) -> Request:
-        """The request with these options. With ``learning``, positions and padding default to
-        row 0 and the paper's padding.
-        """
+        """The request; if it learns, row 0 and the paper's padding are the defaults."""
         from wordsway.studies.request import first_row, request_of
 
         learns = "learning" in more

@@ -53,9 +53,7 @@ class ReferenceLine:
 
 @dataclass(frozen=True)
 class PointSeries:
-    """A cloud of points; ``labels`` stand next to the first of them, and a horizontal interval goes
-    from ``low`` to ``high``.
-    """
+    """Points with horizontal intervals ``low`` to ``high``; ``labels`` of the first of them."""
 
     label: str
     x: Sequence[float]

@@ -157,9 +157,7 @@ def validated(verb: Callable[Options, Answer]) -> Callable[Options, Answer]:
 
 
 def takes(request: type) -> Callable[[Callable[Options, Answer]], Callable[Options, Answer]]:
-    """A verb whose ``**options`` are the fields of a request: its signature lists those that are
-    not among its parameters.
-    """
+    """A verb whose ``**options`` are fields of a request, which its signature then lists."""
 
     def around(verb: Callable[Options, Answer]) -> Callable[Options, Answer]:
         own = list(inspect.signature(verb).parameters.values())

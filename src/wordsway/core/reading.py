@@ -124,9 +124,7 @@ class Reading:
         return any(self.tokens[row].unknown for row in word.rows)
 
     def surface(self, row: int) -> str:
-        """What the row stands for in the original text; the piece itself for special tokens and
-        padding.
-        """
+        """The text of a row; the piece itself for special tokens and padding."""
         token = self.tokens[row]
         return (
             self.text[token.start : token.end].strip() if token.kind == "word" else ""

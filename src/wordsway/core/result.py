@@ -16,7 +16,8 @@ from dataclasses import fields, is_dataclass
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from wordsway.core.errors import WordswayError
 from wordsway.core.escape import shortened
@@ -27,29 +28,16 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 
-class ResultRenderer(Protocol):
-    """Shows any result in any medium."""
-
-    def terminal(self, result: Result) -> RenderableType:
-        """For a terminal, as rich prints it."""
-
-    def fragment(self, result: Result) -> str:
-        """For a notebook: a piece of HTML."""
-
-    def save(self, result: Result, path: Path, style: str = "") -> Path:
-        """Write a file; its suffix selects the medium."""
+_load_renderer: Callable[[], ModuleType] | None = None
 
 
-_load_renderer: Callable[[], ResultRenderer] | None = None
-
-
-def use_renderer(load: Callable[[], ResultRenderer]) -> None:
-    """Let ``load()`` provide the renderer; it is called when a result is first shown."""
+def use_renderer(load: Callable[[], ModuleType]) -> None:
+    """Let ``load()`` import the module with ``terminal``, ``fragment`` and ``save``."""
     global _load_renderer
     _load_renderer = load
 
 
-def _renderer() -> ResultRenderer:
+def _renderer() -> Any:
     if _load_renderer is None:
         raise WordswayError("nothing here shows results: import wordsway first")
     return _load_renderer()
@@ -103,13 +91,16 @@ class Result(ABC):
         .html (one self-contained page), .svg, .png, .pdf, .json, .csv or .parquet, as far as they
         apply to this result. ``style`` "icml" draws pictures for print.
         """
-        return _renderer().save(self, Path(path), style)
+        written: Path = _renderer().save(self, Path(path), style)
+        return written
 
     def __rich__(self) -> RenderableType:
-        return _renderer().terminal(self)
+        panel: RenderableType = _renderer().terminal(self)
+        return panel
 
     def _repr_html_(self) -> str:
-        return _renderer().fragment(self)
+        fragment: str = _renderer().fragment(self)
+        return fragment
 
 
 Item = TypeVar("Item")
@@ -205,9 +196,7 @@ def json_value(value: Any) -> Any:
 
 
 def table(rows: Iterable[Any], kind: type) -> pandas.DataFrame:
-    """A data frame with one row per record of the dataclass ``kind`` and one column per field;
-    missing numbers are NaN.
-    """
+    """One row per record of a dataclass, one column per field; missing numbers are NaN."""
     import pandas
 
     columns = [field for field in fields(kind) if field.compare]

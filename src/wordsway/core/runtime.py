@@ -123,9 +123,7 @@ def release_memory() -> None:
 
 
 def end_with_parent() -> None:
-    """End this process when its parent has exited, even in the middle of a job. Run it in a
-    separate thread.
-    """
+    """End this process when its parent has exited; run it in a separate thread."""
     parent = mp.parent_process()
     if parent is not None:
         wait([parent.sentinel])
@@ -133,9 +131,7 @@ def end_with_parent() -> None:
 
 
 def run_with_timeout(seconds: float, call: Callable[[], T]) -> T:
-    """Return the result of ``call``, run in a thread, or raise TimeoutError after ``seconds``; the
-    thread is then abandoned and ends with the process.
-    """
+    """The result of ``call`` in a thread, or TimeoutError; then the thread is abandoned."""
     results: queue.Queue[tuple[Any, BaseException | None]] = queue.Queue()
 
     def run() -> None:
@@ -173,9 +169,7 @@ def python_process(code: str, *arguments: str, **options: Any) -> subprocess.Pop
 
 
 def end_with_input() -> None:
-    """End this process when its standard input is closed: in one that `python_process` started,
-    when its parent has exited. Run it in a separate thread.
-    """
+    """End this process when its standard input is closed; run it in a separate thread."""
     os.read(0, 1)  # sys.stdin would hold a lock that the interpreter needs to end
     os._exit(1)
 

@@ -255,9 +255,7 @@ class Sample:
 
 
 def rescaled(X: torch.Tensor) -> torch.Tensor:
-    """Scale each row to norm √d. Rows are divided by their largest entry first, so that no square
-    over- or underflows.
-    """
+    """Scale each row to norm √d, by its largest entry first, so that no square overflows."""
     largest = X.abs().amax(dim=1, keepdim=True)
     zero = (largest == 0).squeeze(1)
     if zero.any():

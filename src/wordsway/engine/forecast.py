@@ -103,9 +103,7 @@ def forecast_unfinished(
 
 
 def _family_seconds(jobs: Sequence[Job]) -> float:
-    """Seconds of the jobs of one family: its smallest and its largest job are estimated, the
-    others lie on the power law between them.
-    """
+    """A power law through the times of the smallest and the largest job of a family."""
     small, large = min(jobs, key=lambda job: job.size), max(jobs, key=lambda job: job.size)
     first = max(small.estimate(), 1e-3)
     if large.size == small.size:

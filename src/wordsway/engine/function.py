@@ -1,6 +1,4 @@
-"""A user's function as part of a job: its name, the source it depends on, and its import in a
-worker process.
-"""
+"""A user's function as part of a job: its name, its source, and its import in a worker."""
 
 from __future__ import annotations
 
@@ -149,9 +147,7 @@ def _imported(named: ImportableFunction) -> Callable[..., Any]:
 
 
 def _sources(module: str, name: str, folder: str) -> Iterator[str]:
-    """The source of a name of a module, and of the names that it uses, in all modules of a
-    folder.
-    """
+    """The source of a name, and of all names that it uses in modules of the folder."""
     todo, seen = [(module, name.partition(".")[0])], set()
     while todo:
         place = todo.pop()

@@ -15,10 +15,7 @@ PROCESS_WITH_MODEL = 550_000_000
 
 
 class Job(ABC):
-    """One unit of work; it runs anywhere, in any order, with the same outputs.
-
-    Store, workers and Dask use these methods alone.
-    """
+    """One unit of work; it runs anywhere, in any order, with the same outputs."""
 
     @property
     @abstractmethod
@@ -31,9 +28,7 @@ class Job(ABC):
 
     @abstractmethod
     def peak_bytes(self) -> float:
-        """Bytes that a worker needs at most, its process included. Computed: no model is loaded
-        and no map is made.
-        """
+        """Bytes that a worker needs at most, its process included; nothing is loaded."""
 
     @property
     @abstractmethod
@@ -55,16 +50,12 @@ class Job(ABC):
 
     @property
     def holds(self) -> str:
-        """What a worker keeps in memory for the next job, such as a model; jobs with the same one
-        follow each other.
-        """
+        """What a worker keeps for the next job, such as a model; such jobs run in a row."""
         return ""
 
     @property
     def source(self) -> str | None:
-        """The name of data outside the content, whose bytes are compared between machines and
-        runs. None if there is no such data.
-        """
+        """The name of data outside the content, whose bytes must agree between machines."""
         return None
 
     def fingerprint(self) -> dict[str, str]:

@@ -39,9 +39,7 @@ class InvalidRecord(Exception):
 
 @dataclass(frozen=True)
 class Record:
-    """A finished job: its content, its outputs, and the facts of its run (versions, host,
-    duration).
-    """
+    """A finished job: its content, its outputs, and the facts of its run (versions, host, …)."""
 
     content: dict[str, Any]
     outputs: dict[str, Any]
@@ -134,9 +132,7 @@ class Store:
         return self._append(asdict(record))
 
     def merge(self, folder: Path | str) -> int:
-        """Copy the finished jobs of another store, or of a folder of results that has one, that
-        this one lacks; how many they were.
-        """
+        """Copy the finished jobs of another store, or of its --out folder; their number."""
         path = next(
             (one for one in (Path(folder), Path(folder) / "store") if (one / "segments").is_dir()),
             None,

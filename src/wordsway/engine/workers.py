@@ -63,9 +63,7 @@ class Executor(Protocol):
 def work(
     job: Job, required: Provenance, run: Callable[[], dict[str, Any]] | None = None
 ) -> JobOutcome:
-    """Run one job in this process; a failure is an outcome, too. ``run`` computes the outputs in
-    place of `job.run`.
-    """
+    """Run one job here, by ``run`` if given; a failure is an outcome, too."""
     started = time.perf_counter()
     try:
         required.check(job)
@@ -89,10 +87,7 @@ def facts(started: float) -> dict[str, Any]:
 
 
 def serve(number: int) -> None:
-    """A worker: jobs in, outcomes out, through the socket of this number, until it closes.
-
-    It ends with the process that started it.
-    """
+    """A worker: jobs in, outcomes out, through the socket of this number, until it closes."""
     threading.Thread(target=end_with_input, daemon=True).start()
     torch.set_num_threads(1)
     pipe = Connection(number)
@@ -162,9 +157,7 @@ class LocalWorkers:
     def _admit(
         self, waiting: deque[Job], provenance: Provenance, wanted: Callable[[Job], bool]
     ) -> None:
-        """Start the first jobs whose memory fits next to the running ones; one always runs, however
-        large.
-        """
+        """Start jobs whose memory fits next to the running ones; one always runs."""
         while waiting and len(self._busy()) < self.count:
             running = [worker.job for worker in self.workers if worker.job is not None]
             free = self.memory - sum(map(self._bytes, running)) if running else math.inf

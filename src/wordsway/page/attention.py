@@ -25,9 +25,7 @@ TOKENS = 128
 
 
 def attention_steps(request: dict[str, Any], state: WorkerState) -> Iterator[dict[str, Any]]:
-    """Events: the attention of the text, then that after a Δ of each length, the requested length
-    first.
-    """
+    """The attention of the text, then that after a Δ of each length, the requested one first."""
     probe = state.probe(request["model"], eager=True)
     encoded = probe.read(request["text"], "input")
     if encoded.n > TOKENS:

@@ -152,9 +152,7 @@ def requests_of(asked: dict[str, Any]) -> list[Request]:
 
 
 def series(requests: list[Request], store: Store, trials: int) -> list[dict[str, Any]]:
-    """For each map the stored mean S (± sd) and its certified bound at every n, with the
-    theoretical curves.
-    """
+    """Mean S (± sd), certified bound and theory of each map, of the stored cells at every n."""
     found: dict[str, dict[str, Any]] = {}
     for request in requests:
         label = label_of(request)
@@ -205,9 +203,7 @@ def label_of(request: Request) -> str:
 
 
 def claims(requests: list[Request], store: Store, trials: int) -> list[dict[str, str]]:
-    """For each map the paper's claim and the slope of log S against log n, judged as in
-    `wordsway reproduce`.
-    """
+    """The paper's claim about each map and the slope of log S on log n, judged as in figures."""
     series: dict[str, list[Request]] = {}
     for request in requests:
         series.setdefault(label_of(request), []).append(request)

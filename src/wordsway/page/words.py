@@ -26,9 +26,7 @@ TOP = 12
 
 
 def words_steps(ask: dict[str, Any], state: WorkerState) -> Iterator[dict[str, Any]]:
-    """Events: for each tier both texts, then the commands, which words differ, and how far apart
-    the model holds the texts.
-    """
+    """Each tier of both texts, the commands, the words that differ, and the texts' distance."""
     texts = [ask["text"], *([ask["other"]] if ask.get("other") else [])]
     answers = [answer(ask | {"text": text}, state) for text in texts]
     last: dict[int, Words] = {}
@@ -77,9 +75,7 @@ def _key(ask: dict[str, Any]) -> str:
 
 
 def answer(ask: dict[str, Any], state: WorkerState) -> Words | None:
-    """The stored result of a request about one text, or of the same without its colour, where all
-    words have that tier.
-    """
+    """The stored answer about one text, recoloured where all words have the wanted tier."""
     found: Words | None = state.answers.values.get(_key(ask))
     if found is not None:
         return found
@@ -100,9 +96,7 @@ def _commands(ask: dict[str, Any], texts: list[str]) -> dict[str, str]:
 
 
 def _places(found: Words, spans: set[int]) -> list[int]:
-    """The places in ``found.words`` of these words of the text; words that share a token have one
-    place.
-    """
+    """The places of these words; words that share a token have one place."""
     starts = [word.index for word in found.words]
     return sorted({bisect_right(starts, index) - 1 for index in spans} - {-1})
 
@@ -131,9 +125,7 @@ def _event(which: int, found: Words, *, final: bool) -> dict[str, Any]:
 
 
 def word_steps(ask: dict[str, Any], state: WorkerState) -> Iterator[dict[str, Any]]:
-    """Events about one word: its curve with profile and ceiling, then the real words that move the
-    model most.
-    """
+    """One word: its curve with profile and ceiling, then its most effective replacements."""
     key = key_of("word", ask)
     kept = state.answers.values.get(key)
     if kept is None:

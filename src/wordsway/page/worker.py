@@ -216,9 +216,7 @@ def _reason(error: Exception) -> Event:
 
 
 def serve(pipe: Connection, state: dict[str, Any], threads: int | None) -> None:
-    """Run a worker process with the tasks of all places; it ignores Ctrl-C, and ends with the
-    server.
-    """
+    """Run a worker process with the tasks of all places; it ends with the server."""
     faulthandler.enable()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=end_with_parent, daemon=True).start()

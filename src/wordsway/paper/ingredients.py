@@ -229,13 +229,7 @@ OPTIONS = tuple(
 )
 
 
-def ingredients() -> IngredientStudy:
-    """The study of all ingredients."""
-    return IngredientStudy("ingredients", "Ingredients: what keeps a word, and what loses it?")
-
-
-def read_outs() -> IngredientStudy:
-    """The study of read-outs: all rows, their mean, or one of them."""
-    return IngredientStudy(
-        "readout", "Read-out: all rows, their mean, or one of them", questions=READ_OUTS
-    )
+INGREDIENTS = IngredientStudy("ingredients", "Ingredients: what keeps a word, and what loses it?")
+READ_OUT = IngredientStudy(
+    "readout", "Read-out: all rows, their mean, or one of them", questions=READ_OUTS
+)

@@ -251,9 +251,7 @@ class Flips(LearnedFlips):
 
 @dataclass(frozen=True)
 class PenalisedFlips(LearnedFlips):
-    """Figure 5: with a penalty on γ, RAF still falls far below the curve: the update is the cause,
-    not the prediction of the old model.
-    """
+    """Figure 5: with a penalty on γ, RAF still falls far below the curve."""
 
     panels: tuple[Column, ...] = (("raf", 40), ("raf", 120), ("relu-raf", 40), ("relu-raf", 120))
     trains: tuple[int, ...] = (400,)
@@ -310,15 +308,12 @@ def by_trial(rows: pandas.DataFrame, values: pandas.Series[float]) -> list[float
     return [float(value) for value in values.groupby(rows["trial"]).median()]
 
 
-def flips() -> list[LearnedFlips]:
-    """Figure 4 on all data, then Figure 5."""
-    learns = "Figure 4: learning that one word flips the label"
-    costs = "Figure 5: the same, with a penalty on γ"
-    four = [
-        Flips(f"4-{short}", f"{learns} · {where}", data, d) for short, where, data, d in LEARNED_ON
-    ]
-    five = [
-        PenalisedFlips(f"5-{short}", f"{costs} · {where}", data, d)
-        for short, where, data, d in LEARNED_ON
-    ]
-    return [*four, *five]
+#: Figure 4 on all data, then Figure 5.
+FLIPS: tuple[LearnedFlips, ...] = tuple(
+    kind(f"{number}-{short}", f"Figure {number}: {title} · {where}", data, d)
+    for kind, number, title in (
+        (Flips, 4, "learning that one word flips the label"),
+        (PenalisedFlips, 5, "the same, with a penalty on γ"),
+    )
+    for short, where, data, d in LEARNED_ON
+)

@@ -16,7 +16,7 @@ from wordsway import data as catalogue
 from wordsway.core.chart import Chart, Curve, Panel
 from wordsway.core.errors import InputError
 from wordsway.core.escape import shortened
-from wordsway.core.result import Result
+from wordsway.core.result import Result, fields_of
 from wordsway.engine.job import PROCESS_WITH_MODEL, Job
 from wordsway.engine.store import Store
 from wordsway.models.files import parameters_of
@@ -65,14 +65,7 @@ class ProbeJob(Job):
 
     @cached_property
     def content(self) -> dict[str, Any]:
-        return {
-            "kind": KIND,
-            "verb": self.verb,
-            "arguments": dict(self.arguments),
-            "model": self.model,
-            "model_sha256": self.model_sha256,
-            "version": VERSION,
-        }
+        return fields_of(self) | {"kind": KIND, "version": VERSION}
 
     def run(self) -> dict[str, Any]:
         here = catalogue.present(self.model)
@@ -159,6 +152,10 @@ class ModelFigure(Figure[Data]):
                 return job.result(record.outputs)
         return None
 
+    def drawing(self, data: Any) -> Result:
+        found: Result = data
+        return found
+
     def finding(
         self, claim: str, result: Any, measured: str, holds: bool, rule: str
     ) -> list[Finding]:
@@ -181,9 +178,6 @@ class AttentionOfTwoTexts(ModelFigure[AttentionMaps]):
 
     def arguments(self, seed: int) -> dict[str, Any]:
         return {"text_a": self.texts[0], "text_b": self.texts[1], "layer": 1, "head": "mean"}
-
-    def drawing(self, data: AttentionMaps) -> Result:
-        return data
 
     def caption(self, data: AttentionMaps) -> str:
         return (
@@ -211,9 +205,6 @@ class AnswersToTwoPrompts(ModelFigure[Comparison]):
 
     def arguments(self, seed: int) -> dict[str, Any]:
         return {"a": self.texts[0], "b": self.texts[1]}
-
-    def drawing(self, data: Comparison) -> Result:
-        return data
 
     def caption(self, data: Comparison) -> str:
         return (
@@ -291,9 +282,6 @@ class AttractedAttention(ModelFigure[Attracted]):
 
     def arguments(self, seed: int) -> dict[str, Any]:
         return {"text": self.text, "token": self.row, "head": self.head, "seed": seed}
-
-    def drawing(self, data: Attracted) -> Result:
-        return data
 
     def caption(self, data: Attracted) -> str:
         return (

@@ -18,8 +18,8 @@ from wordsway.engine.run import Machines, Tally, run_jobs
 from wordsway.engine.store import Store
 from wordsway.engine.tables import writable
 from wordsway.paper.figure import OPEN, Figure, Finding, Sources, find_sources
-from wordsway.paper.ingredients import ingredients, read_outs
-from wordsway.paper.learned_flips import flips
+from wordsway.paper.ingredients import INGREDIENTS, READ_OUT
+from wordsway.paper.learned_flips import FLIPS
 from wordsway.paper.lengths import LengthStudy
 from wordsway.paper.phase import PhaseDiagram
 from wordsway.paper.pretrained import (
@@ -28,12 +28,7 @@ from wordsway.paper.pretrained import (
     AttractedAttention,
     AttractedLayers,
 )
-from wordsway.paper.sensitivity_curves import (
-    DeepRandomFeatures,
-    RandomFeatures,
-    ReluAttention,
-    SoftmaxAttention,
-)
+from wordsway.paper.sensitivity_curves import CURVES
 from wordsway.paper.training import TrainingStudy
 
 if TYPE_CHECKING:
@@ -49,16 +44,13 @@ DRAWING = 0.03
 _ALL: tuple[Figure[Any], ...] = (
     AttentionOfTwoTexts(),
     AnswersToTwoPrompts(),
-    RandomFeatures(),
-    DeepRandomFeatures(),
-    SoftmaxAttention(),
-    ReluAttention(),
+    *CURVES,
     AttractedLayers(),
     AttractedAttention(),
-    *flips(),
-    ingredients(),
+    *FLIPS,
+    INGREDIENTS,
     PhaseDiagram(),
-    read_outs(),
+    READ_OUT,
     LengthStudy(),
     TrainingStudy(),
 )
@@ -104,9 +96,7 @@ class DrawnFigure:
 
 @dataclass(frozen=True)
 class Reproduction(SequenceResult[Finding], items="findings", brief="folder quick seed"):
-    """The drawn figures, the paper's claims with the measurements, and the provenance of the
-    numbers; ``page`` shows all of it.
-    """
+    """The drawn figures, the claims with their measurements, and where the numbers come from."""
 
     folder: Path
     quick: bool

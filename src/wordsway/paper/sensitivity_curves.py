@@ -156,8 +156,12 @@ class SensitivityCurves(GridFigure):
         first = data[data["positions"] == "0"]
         series = [rows for _, rows in first.groupby(["data", "d", "depth"], dropna=False)]
         found = [self._claim(rows) for rows in series if series_slope(rows) is not None]
-        found += self.more_findings(first)
-        return [*found, *self._any_row(data), certificates(self.name, data)]
+        return [
+            *found,
+            *self._depth(first),
+            *self._any_row(data),
+            certificates(self.name, data),
+        ]
 
     def _claim(self, rows: pandas.DataFrame) -> Finding:
         """The paper's claim on one curve."""
@@ -169,9 +173,27 @@ class SensitivityCurves(GridFigure):
         verdict, rule = judge_slope(self.map, slope, n, d, depth)
         return Finding(self.name, CLAIMS[self.map], where, measured, verdict, rule)
 
-    def more_findings(self, first: pandas.DataFrame) -> list[Finding]:
-        """Claims across curves."""
-        return []
+    def _depth(self, first: pandas.DataFrame) -> Iterator[Finding]:
+        """Whether depth helps by a factor that does not depend on n."""
+        for data, some in first.groupby("data"):
+            logs = some.assign(log=some["lower"].map(math.log))
+            table = logs.pivot_table(index=["n", "trial"], columns="depth", values="log")
+            if table.shape[1] < 2:
+                continue
+            shallow, deep = table.columns[0], table.columns[-1]
+            gains = table[deep] - table[shallow]
+            gain = mean_interval(gains.dropna().tolist())
+            steps = table.groupby("n").mean().diff(axis=1).iloc[:, 1:]
+            grows = f"{int((steps > 0).sum().sum())} of {steps.size} steps of L raise the mean S"
+            n = table.index.get_level_values("n").tolist()
+            drift = fit_slope(n, gains.map(math.exp).tolist())
+            measured = (
+                f"log S(L = {int(deep)}) − log S(L = {int(shallow)}): {gain}; {grows}; slope of "
+                f"the factor in n {drift}"
+            )
+            claim, rule = "Theorem 2: depth helps by a constant factor", "the difference is above 0"
+            verdict = decide(gain, least=0.0)
+            yield Finding(self.name, claim, str(data), measured, verdict, rule)
 
     def _any_row(self, data: pandas.DataFrame) -> list[Finding]:
         """Whether the search of all rows finds as much as that of the first row."""
@@ -243,78 +265,34 @@ class SensitivityCurves(GridFigure):
         return lines
 
 
-@dataclass(frozen=True)
-class RandomFeatures(SensitivityCurves):
-    """Figure 2, left: fully connected random features forget a word as texts grow."""
-
-    name: str = "2-left"
-    title: str = "Figure 2, left: random features"
-    map: str = "rf"
-    n: tuple[int, ...] = tuple(range(90, 151, 10))
-    quick_n: tuple[int, ...] = (90, 120, 150)
-    rate: bool = True
-
-
-@dataclass(frozen=True)
-class DeepRandomFeatures(SensitivityCurves):
-    """Figure 2, right: depth helps by a factor that does not depend on n."""
-
-    name: str = "2-right"
-    title: str = "Figure 2, right: deep random features, d = 768"
-    map: str = "drf"
-    n: tuple[int, ...] = (50, 60, 70, 80)
-    quick_n: tuple[int, ...] = (50, 60, 80)
-    widths: tuple[int, ...] = (768,)
-    quick_widths: tuple[int, ...] = (768,)
-    depths: tuple[int | None, ...] = (2, 4, 8)
-    everywhere: bool = False
-    rate: bool = True
-
-    def more_findings(self, first: pandas.DataFrame) -> list[Finding]:
-        found = []
-        for data, some in first.groupby("data"):
-            logs = some.assign(log=some["lower"].map(math.log))
-            table = logs.pivot_table(index=["n", "trial"], columns="depth", values="log")
-            if table.shape[1] < 2:
-                continue
-            shallow, deep = table.columns[0], table.columns[-1]
-            gain = mean_interval((table[deep] - table[shallow]).dropna().tolist())
-            steps = table.groupby("n").mean().diff(axis=1).iloc[:, 1:]
-            grows = f"{int((steps > 0).sum().sum())} of {steps.size} steps of L raise the mean S"
-            drift = fit_slope(
-                table.index.get_level_values("n").tolist(),
-                (table[deep] - table[shallow]).map(math.exp).tolist(),
-            )
-            measured = (
-                f"log S(L = {int(deep)}) − log S(L = {int(shallow)}): {gain}; {grows}; slope of "
-                f"the factor in n {drift}"
-            )
-            claim, rule = "Theorem 2: depth helps by a constant factor", "the difference is above 0"
-            verdict = decide(gain, least=0.0)
-            found.append(Finding(self.name, claim, str(data), measured, verdict, rule))
-        return found
-
-
-@dataclass(frozen=True)
-class SoftmaxAttention(SensitivityCurves):
-    """Figure 3.1: softmax attention keeps noticing a word."""
-
-    name: str = "3.1"
-    title: str = "Figure 3.1: random attention features (softmax)"
-    map: str = "raf"
-    n: tuple[int, ...] = LENGTHS
-    quick_n: tuple[int, ...] = QUICK_LENGTHS
-
-
-@dataclass(frozen=True)
-class ReluAttention(SensitivityCurves):
-    """Figure 3.2: ReLU attention does not."""
-
-    name: str = "3.2"
-    title: str = "Figure 3.2: random attention features (ReLU)"
-    map: str = "relu-raf"
-    n: tuple[int, ...] = LENGTHS
-    quick_n: tuple[int, ...] = QUICK_LENGTHS
+CURVES = (
+    SensitivityCurves(
+        "2-left",
+        "Figure 2, left: random features",
+        "rf",
+        n=tuple(range(90, 151, 10)),
+        quick_n=(90, 120, 150),
+        rate=True,
+    ),
+    SensitivityCurves(
+        "2-right",
+        "Figure 2, right: deep random features, d = 768",
+        "drf",
+        n=(50, 60, 70, 80),
+        quick_n=(50, 60, 80),
+        widths=(768,),
+        quick_widths=(768,),
+        depths=(2, 4, 8),
+        everywhere=False,
+        rate=True,
+    ),
+    SensitivityCurves(
+        "3.1", "Figure 3.1: random attention features (softmax)", "raf", LENGTHS, QUICK_LENGTHS
+    ),
+    SensitivityCurves(
+        "3.2", "Figure 3.2: random attention features (ReLU)", "relu-raf", LENGTHS, QUICK_LENGTHS
+    ),
+)
 
 
 def largest_of_all(data: pandas.DataFrame) -> pandas.DataFrame:

@@ -330,9 +330,7 @@ class TrainingJob(Job):
     def _sensitivity(
         self, cases: Sequence[Case], rows: WordRows, network: Network
     ) -> dict[str, Any]:
-        """S and mean local sensitivity at the row of the deciding word: means over texts. ``upper``
-        is None without a certificate.
-        """
+        """S and mean local at the row of the deciding word, means over texts."""
         phi = network.map()
         found = []
         for case in cases:

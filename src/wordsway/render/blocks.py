@@ -183,10 +183,7 @@ Block = Sentence | RunningText | Scale | Table | Explanation | Matrix | Chart | 
 
 @dataclass(frozen=True)
 class BarColumn:
-    """Bars from 0 to ``values`` next to each other, one per name.
-
-    Lighter up to ``upper``; ``errors`` are (left, right) lengths; ``marks`` are strokes.
-    """
+    """Bars, one per name: lighter up to ``upper``, with (left, right) ``errors`` and ``marks``."""
 
     label: str
     values: Sequence[float | None]

@@ -32,19 +32,16 @@ WRITERS = {
 LIBRARIES = {"plot": "matplotlib", ".parquet": "pyarrow"}
 
 
-class Renderer:
-    """Shows results; loads a medium when it is first needed."""
+def terminal(result: Result) -> RenderableType:
+    """The result as rich prints it."""
+    panel: RenderableType = medium("terminal").panel(result)
+    return panel
 
-    def terminal(self, result: Result) -> RenderableType:
-        panel: RenderableType = medium("terminal").panel(result)
-        return panel
 
-    def fragment(self, result: Result) -> str:
-        fragment: str = medium("html").fragment(result)
-        return fragment
-
-    def save(self, result: Result, path: Path, style: str = "") -> Path:
-        return save(result, path, style)
+def fragment(result: Result) -> str:
+    """The result as a piece of HTML, for a notebook."""
+    piece: str = medium("html").fragment(result)
+    return piece
 
 
 def ending_of(path: Path) -> str:
@@ -69,9 +66,7 @@ def medium(name: str) -> ModuleType:
 
 
 def save(result: Result, path: Path, style: str = "") -> Path:
-    """Write ``result`` to ``path``: .html, .svg, .png, .pdf (views), .json (everything), .csv,
-    .parquet (the rows of ``frame()``). Pictures may have a ``style``.
-    """
+    """Write a file; its ending selects the medium. Pictures may have a ``style``."""
     ending = ending_of(path)
     writer = medium(WRITERS[ending])
     options = {"style": style} if style and WRITERS[ending] == "plot" else {}

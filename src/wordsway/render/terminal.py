@@ -279,9 +279,7 @@ def _cell(cell: b.Cell, colours: bool) -> Text | BarCell:
 
 
 def text_cell(text: object, style: str = "") -> Text:
-    """A text in one line; after letters that run right to left a mark keeps the adjacent numbers in
-    their order.
-    """
+    """A text in one line; a mark keeps numbers behind right-to-left letters in their order."""
     line = one_line(text)
     return Text(
         line + ("\u200e" if runs_right_to_left(line) else ""), style=style, overflow="ellipsis"
@@ -321,9 +319,7 @@ class BarCell:
 
 
 def _matrix(block: b.Matrix) -> Text:
-    """Rows with their names, columns with names where numbers fit, else shades; a matrix too wide
-    for 80 columns is left to a file.
-    """
+    """Numbers where they fit, else shades; a matrix wider than 80 columns is left to a file."""
     names = [_fit(one_line(name), 14) for name in block.names]
     left = max(cell_len(name) for name in names)
     signed = bool((block.values < 0).any())

@@ -159,9 +159,7 @@ _DRAWS: dict[tuple[Any, ...], _Draws] = {}
 def _drawn(
     name: str, context: int, seed: int, n: int, options: TextOptions, progress: Progress
 ) -> _Draws:
-    """The draws of this corpus, model and seed, shared by all sizes that allow it: reading a corpus
-    takes a second.
-    """
+    """The draws of a corpus, a model and a seed, shared by all sizes that allow it."""
     key = (name, context, seed, n, options, stamp(name, options))
     if key not in _DRAWS:
         source, model = source_and_model(name, options)

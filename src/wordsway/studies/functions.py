@@ -73,9 +73,7 @@ class FunctionJob(Job):
         return True
 
     def seeds(self) -> dict[str, int]:
-        """Seeds of text, weights and search: they depend on the function's name and the parameters,
-        not on its source.
-        """
+        """Seeds of text, weights and search; the function's source does not change them."""
         parameters = unpaired(self.parameters, self.pair_by)
         drawn = canonical({"function": str(self.function), "parameters": parameters})
         text, weights = self.trial, self.trial if self.weights is None else self.weights

@@ -1,6 +1,4 @@
-"""The verb `measure`: a random map on several texts, each trial with its own text, weights and
-search.
-"""
+"""The verb `measure`: a random map on several texts, each with its own weights and search."""
 
 from __future__ import annotations
 
@@ -85,9 +83,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Measurement(SequenceResult[Trial], items="trials", brief="request mean sd"):
-    """All finished trials of one request; ``mean`` and ``sd`` are of the attained values (sd is
-    None for one trial).
-    """
+    """All finished trials of a request; ``mean`` and ``sd`` are of the attained values."""
 
     request: Request
     trials: tuple[Trial, ...]
@@ -245,9 +241,7 @@ def run_trial(
     text: int | None = None,
     proof: bool = False,
 ) -> Trial:
-    """One trial: its text (number ``text`` of the source, or the trial's own), its weights, its
-    search, each from its seed.
-    """
+    """One trial: text (number ``text`` of the source, or its own), weights and search by seed."""
     map_seed = derive(request.seed, "trial", index, "map")
     search_seed = derive(request.seed, "trial", index, "search")
     drawn = source.draw(index if text is None else text)

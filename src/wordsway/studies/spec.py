@@ -39,9 +39,7 @@ MOST = 1_000_000
 
 @dataclass(frozen=True)
 class Study:
-    """A name and its cells, each once; ``pair_by`` names the parameters across which they share
-    their draws.
-    """
+    """A name and its cells, each once; cells share draws across the parameters ``pair_by``."""
 
     name: str
     cells: tuple[Job, ...]
@@ -191,9 +189,7 @@ def _with_line(
 
 
 def _line(text: str, grid: int | None, key: str) -> int:
-    """The line of a key in the given [[grid]] table (or before all of them), or of the table's own
-    head.
-    """
+    """The line of a key in a [[grid]] table (None: before all of them), or of its head."""
     table, head = -1, 1
     for number, line in enumerate(text.splitlines(), 1):
         if re.match(r"\s*\[\[\s*grid\s*\]\]", line):

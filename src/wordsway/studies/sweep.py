@@ -28,9 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Sweep(Result, brief="folder"):
-    """The outcome of a sweep, and the paths of its tables; ``cells`` is the table of all stored
-    cells.
-    """
+    """The outcome of a sweep, the paths of its tables, and the table of all stored cells."""
 
     study: Study
     tally: Tally
@@ -78,9 +76,7 @@ class Sweep(Result, brief="folder"):
         return table.reset_index()
 
     def differences(self) -> pandas.DataFrame:
-        """Paired differences between settings that differ in ``pair_by`` alone, over the draws of
-        text and weights that they share; see `paired_differences` for the columns.
-        """
+        """Paired differences across ``pair_by``; the columns are those of `paired_differences`."""
         if not self.study.pair_by:
             raise InputError(
                 "a sweep with pair_by", "none", 'pass pair_by=["temperature"] or the like'
@@ -89,9 +85,7 @@ class Sweep(Result, brief="folder"):
         return paired_differences(values, settings, self.study.pair_by)
 
     def variance(self) -> pandas.DataFrame:
-        """The variance of every setting, split between text and weights; see `variance_components`
-        for the columns.
-        """
+        """The variance due to text and to weights; columns of `variance_components`."""
         if "weights" not in self.cells:
             raise InputError(
                 "a sweep that crosses texts and weights",

@@ -103,9 +103,7 @@ def _changed(texts: Mapping[str, Any]) -> str:
 
 
 def setting_columns(frame: pandas.DataFrame) -> list[str]:
-    """The columns that distinguish settings: map and n, then what else varies and is neither a
-    seed, a trial nor an outcome.
-    """
+    """Map and n, then every column that varies and is neither a seed, a trial nor an outcome."""
     always = [name for name in ("map", "n") if name in frame]
     others = [str(name) for name in frame.columns if name not in (*REPETITIONS, *always)]
     return always + [name for name in others if frame[name].nunique(dropna=False) > 1]

@@ -24,9 +24,7 @@ Padding = Annotated[str, OneOf(PADDING, "none takes only texts of at least n tok
 
 @dataclass(frozen=True)
 class TextOptions:
-    """How a corpus is read and embedded; see `wordsway.text.corpora` and
-    `wordsway.models.Embedder`.
-    """
+    """How a corpus is read (`wordsway.text.corpora`) and embedded (`wordsway.models.Embedder`)."""
 
     model: str | None = None
     layer: str = "input"
@@ -55,9 +53,7 @@ class TextOptions:
 
 @dataclass(frozen=True)
 class Drawn:
-    """A sample and where it came from: ``text`` names the review (id, SHA-256, label), None for
-    Gaussian rows.
-    """
+    """A sample, its seed, and its review (id, SHA-256, label); None for Gaussian rows."""
 
     sample: Sample
     seed: int

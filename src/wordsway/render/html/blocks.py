@@ -1,6 +1,4 @@
-"""Blocks as HTML, in inline styles, without scripts and without names that could clash: they fit a
-notebook as well as a page.
-"""
+"""Blocks as HTML for notebooks and pages: inline styles, no scripts, no names that could clash."""
 
 from __future__ import annotations
 
@@ -179,9 +177,7 @@ def _bar(cell: b.Bar) -> str:
 
 
 def _matrix(block: b.Matrix) -> str:
-    """A square table: orange for values above 0, blue below, every cell with its number on
-    hover.
-    """
+    """A square table: orange above 0, blue below, every cell with its number on hover."""
     n = len(block.names)
     title = _heading(html_name(block.title))
     if n > LARGEST:
@@ -261,9 +257,7 @@ def _link(name: str) -> str:
 
 
 def inline_svg(svg: str) -> str:
-    """An SVG without its prologue, as wide as there is space for, on white; its names begin with
-    its hash, so that several fit on one page.
-    """
+    """An SVG for a page; its names begin with its hash, so that several fit on one page."""
     prefix = f"c{hashlib.sha256(svg.encode()).hexdigest()[:8]}-"
     svg = svg[svg.index("<svg") :]
     width = float(re.search(r'width="([\d.]+)pt"', svg)[1])  # type: ignore[index]

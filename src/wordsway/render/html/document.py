@@ -1,6 +1,4 @@
-"""One HTML document that needs no other file: its style, its modules as one script, and the rules
-that a browser holds it to.
-"""
+"""One HTML document that needs no other file: its style, its modules as one script, its policy."""
 
 from __future__ import annotations
 
@@ -36,9 +34,7 @@ def document(
     data: Mapping[str, Mapping[str, Any]] | None = None,
     script: str = "",
 ) -> str:
-    """A whole page, readable offline, wide and narrow, light and dark; ``data`` is embedded as JSON
-    under its names, and only ``script`` may run.
-    """
+    """A whole page; ``data`` is embedded as JSON under its names, and only ``script`` may run."""
     scripts = f"; script-src '{_digest(script)}'" if script else ""
     policy = (
         f"default-src 'none'; style-src 'unsafe-inline'; img-src data:{scripts}; "

@@ -260,9 +260,7 @@ def _marker(colour: int | str) -> str:
 
 
 def _ordered(axes: Axes) -> list[tuple[Any, str]]:
-    """Measurements (those with markers) first, then theory; one grey line stands for all thin
-    ones.
-    """
+    """Measurements first, then theory; one grey line stands for all certificates."""
     handles, labels = axes.get_legend_handles_labels()
     pairs = [pair for pair in zip(handles, labels, strict=True) if pair[1] != CERTIFIED]
     pairs.sort(key=lambda pair: isinstance(pair[0], Line2D) and pair[0].get_marker() == "None")
@@ -279,9 +277,7 @@ def _entries(panel: Panel) -> int:
 
 
 def _key(axes: Axes, panel: Panel) -> None:
-    """A short key inside the panel, on an opaque background: a curve behind it does not cross the
-    letters. A long one is below, in two columns.
-    """
+    """A short key inside the panel, on an opaque background; a long one below it."""
     pairs = _ordered(axes)
     if not pairs:
         return

@@ -256,9 +256,7 @@ def drawable(text: str) -> str:
 
 
 def spelled(text: object, kind: str) -> str:
-    """One line for a picture: an SVG keeps letters, since its reader brings the fonts; others show
-    what can be drawn.
-    """
+    """One line for a picture; an SVG keeps all letters, since its reader brings the fonts."""
     return one_line(text) if kind == "svg" else drawable(one_line(text))
 
 

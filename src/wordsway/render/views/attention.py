@@ -13,6 +13,14 @@ from wordsway.render import blocks as b
 from wordsway.render.numbers import largest, number
 from wordsway.render.views.common import model_name, provenance
 
+#: What the columns of an attracting Δ mean.
+MEANINGS = {
+    "change": "How far the layer moves, relative to its size. Where a few tokens hold most of its "
+    "norm, every token counts the same.",
+    "noise": "The same when random numbers of the same length are added to the word, on average.",
+    "times": "The ratio of both.",
+}
+
 
 def attention_maps_view(result: AttentionMaps) -> b.ResultView:
     """One matrix per text on one scale, and second − first."""
@@ -53,19 +61,9 @@ def attention_maps_view(result: AttentionMaps) -> b.ResultView:
 def attracted_view(result: Attracted) -> b.ResultView:
     top = largest(result.profile)
     columns = [
-        b.Column(
-            "change",
-            meaning="How far the layer moves, relative to its size. Where a few tokens hold most "
-            "of its norm, every token counts the same.",
-            cell=lambda row: number(row[0]),
-        ),
-        b.Column(
-            "noise",
-            meaning="The same when random numbers of the same length are added to the word, on "
-            "average.",
-            cell=lambda row: number(row[1]),
-        ),
-        b.Column("times", meaning="The ratio of both.", cell=lambda row: f"{row[2]:.1f}×"),
+        b.Column("change", cell=lambda row: number(row[0])),
+        b.Column("noise", cell=lambda row: number(row[1])),
+        b.Column("times", cell=lambda row: f"{row[2]:.1f}×"),
         b.Column("", "bar", cell=lambda row: b.Bar(row[0], top)),
     ]
     layers = list(zip(result.profile, result.noise, result.factors, strict=True))
@@ -86,7 +84,7 @@ def attracted_view(result: Attracted) -> b.ResultView:
         "Attention drawn to a word",
         [
             b.headline(moved),
-            b.table_of(layers, columns, numbered="layer", shown=100),
+            b.table_of(layers, columns, numbered="layer", shown=100, notes=MEANINGS),
             b.plain(drawn),
             *(matrices if len(result.tokens) <= 9 else ()),
             b.source(f"{model_name(result.model)} · {how} · {format_seconds(result.seconds)}"),

@@ -8,26 +8,11 @@ from wordsway.auditing.edits import RULES
 from wordsway.auditing.edits.edit import Edit
 from wordsway.auditing.result import EXPLAINED, Audit, ModelAudit
 from wordsway.auditing.retrieval import same_answers
-from wordsway.auditing.scores import FEW, BlindSpot, KindScore, LevelScore, Threshold
+from wordsway.auditing.scores import FEW, BlindSpot, KindScore, LevelScore
 from wordsway.core.chart import Chart, Panel, PointSeries, ReferenceLine
 from wordsway.core.escape import shortened
 from wordsway.core.format import format_seconds
-from wordsway.render.blocks import (
-    Block,
-    Cell,
-    Column,
-    Fold,
-    Inline,
-    ResultView,
-    Span,
-    Table,
-    failure,
-    headline,
-    plain,
-    soft,
-    source,
-    warning,
-)
+from wordsway.render import blocks as b
 from wordsway.render.numbers import small, whole_percent
 from wordsway.render.views.common import band, models_facts, provenance, refused_rows
 from wordsway.render.views.pairs import in_place, marked_change
@@ -76,38 +61,38 @@ TARGETS = {
 }
 
 
-def audit_view(audit: Audit) -> ResultView:
+def audit_view(audit: Audit) -> b.ResultView:
     """The sentence about every model, scores by level and kind, thresholds, and blind spots."""
     about = f"{audit.draws} random words per edit · seed {audit.seed}"
     unused = f" · {audit.unused:,} more sentences read" if audit.unused else ""
     chart = Chart(_profiles(audit), shared_key=True)
-    layers: list[Block] = [soft(DOTTED if _local(audit) else LINE), chart]
+    layers: list[b.Block] = [b.soft(DOTTED if _local(audit) else LINE), chart]
     few = few_texts(audit)
-    blocks: list[Block] = [
-        headline(_heading(audit)),
-        soft(WHAT),
-        *(failure(line) for line in audit.gate),
-        *(plain(Span(one.name, "bold"), f" {audit.verdict(one)}") for one in audit.models),
-        *(plain(str(one)) for one in audit.differences),
+    blocks: list[b.Block] = [
+        b.headline(_heading(audit)),
+        b.soft(WHAT),
+        *(b.failure(line) for line in audit.gate),
+        *(b.plain(b.Span(one.name, "bold"), f" {audit.verdict(one)}") for one in audit.models),
+        *(b.plain(str(one)) for one in audit.differences),
         _levels(audit),
         *([_by_kind(audit)] if audit.kinds else []),
-        *([warning(few)] if few else []),
-        *([warning(SWAPPED)] if _swapped(audit) else []),
+        *([b.warning(few)] if few else []),
+        *([b.warning(SWAPPED)] if _swapped(audit) else []),
         *_paired(audit),
         *_thresholds(audit),
         *_flips(audit),
         *(_spots(model) for model in audit.models if model.blind_spots),
-        *([Fold("Against harmless edits, in numbers", [_numbers(audit)])] if _small(audit) else []),
-        Fold("Every kind, from layer to layer", layers, terminal=False),
-        *([Fold("The score and common words", [Chart([_overlap(audit)])], terminal=False)]),
+        *_numbers(audit),
+        b.Fold("Every kind, from layer to layer", layers, terminal=False),
+        b.Fold("The score and common words", [Chart([_overlap(audit)])], terminal=False),
         *_ranks(audit),
-        Fold("edits that were used", [_examples(audit)], open=False, terminal=False),
+        b.Fold("edits that were used", [_examples(audit)], open=False, terminal=False),
         *refused_rows(audit.refused),
-        source(f"{about}{unused} · {format_seconds(audit.seconds)}"),
+        b.source(f"{about}{unused} · {format_seconds(audit.seconds)}"),
     ]
     facts = {"texts": f"{audit.texts:,} ({audit.data})", "random words": str(audit.draws)}
     facts |= models_facts([model.about for model in audit.models])
-    return ResultView(
+    return b.ResultView(
         "Is a rewording closer than a change of meaning?",
         blocks,
         provenance(audit, facts),
@@ -126,9 +111,7 @@ def _heading(audit: Audit) -> str:
 
 
 def _swapped(audit: Audit) -> bool:
-    """Return whether the changes of a user's own triples share fewer words with the texts than the
-    rewordings do.
-    """
+    """Whether the changes share fewer words with the texts than the rewordings do."""
     texts = audit.models[0].measured if audit.models else ()
     kept = [e.overlap for text in texts for e in text.edits if e.kind == "rewording"]
     turned = [e.overlap for text in texts for e in text.edits if e.role == "turning"]
@@ -147,35 +130,38 @@ def few_texts(audit: Audit) -> str:
 # Tables
 
 
-def _score(score: LevelScore | None) -> Cell:
+def _score(score: LevelScore | None) -> b.Cell:
     """The score with its interval: orange above one half, blue below."""
     if score is None:
         return "–"
     shown = f"{score.score:.2f} ({score.low:.2f}–{score.high:.2f})"
-    return Span(shown, shade=max(-1.0, min(1.0, 2 * score.score - 1)))
+    return b.Span(shown, shade=max(-1.0, min(1.0, 2 * score.score - 1)))
 
 
-def _levels(audit: Audit) -> Table:
+def _levels(audit: Audit) -> b.Table:
     """Every model and baseline at every level that has texts."""
     every = (*audit.models, *audit.baselines)
     present = [level for level in LEVEL_NAMES if any(level in model.levels for model in every)]
     several = len(audit.models) > 1
     columns = [
-        *([Column("rank", meaning=EXPLAINED["rank"])] if several else []),
-        Column("model", "text"),
-        *(Column(LEVEL_NAMES[one], meaning=LEVEL_MEANINGS[one], optional=True) for one in present),
-        Column("matched overlap", meaning=EXPLAINED["matched"], optional=True),
-        Column("cosine: change", meaning=EXPLAINED["cosine_change"], optional=True),
-        Column("cosine: rewording", meaning=EXPLAINED["cosine_rewording"], optional=True),
+        *([b.Column("rank", meaning=EXPLAINED["rank"])] if several else []),
+        b.Column("model", "text"),
+        *(
+            b.Column(LEVEL_NAMES[one], meaning=LEVEL_MEANINGS[one], optional=True)
+            for one in present
+        ),
+        b.Column("matched overlap", meaning=EXPLAINED["matched"], optional=True),
+        b.Column("cosine: change", meaning=EXPLAINED["cosine_change"], optional=True),
+        b.Column("cosine: rewording", meaning=EXPLAINED["cosine_rewording"], optional=True),
     ]
-    rows: list[Sequence[Cell]] = []
+    rows: list[Sequence[b.Cell]] = []
     for model in every:
         ours = model in audit.models
         middle = [f"{one:.2f}" for one in model.cosines] if model.cosines else ["–", "–"]
         rows.append(
             [
                 *([str(audit.ranks[model.name]) if ours else ""] if several else []),
-                model.name if ours else Span(model.name, "soft"),
+                model.name if ours else b.Span(model.name, "soft"),
                 *(_score(model.levels.get(level)) for level in present),
                 _score(model.matched),
                 *middle,
@@ -188,22 +174,22 @@ def _levels(audit: Audit) -> Table:
     }
     title = "Is the edit that preserves the meaning closer than the change?"
     notes = {"texts": "; ".join(f"{name} {text}" for name, text in counts.items())}
-    return Table(columns, rows, title, shown=100, notes=notes)
+    return b.Table(columns, rows, title, shown=100, notes=notes)
 
 
-def _by_kind(audit: Audit) -> Table:
+def _by_kind(audit: Audit) -> b.Table:
     """The headline's score of every kind."""
     every = (*audit.models, *audit.baselines)
-    rows: list[Sequence[Cell]] = [
+    rows: list[Sequence[b.Cell]] = [
         [_kind(audit, kind), *(_score(model.score(audit.level, kind)) for model in every)]
         for kind in audit.kinds
     ]
-    columns = [Column(shortened(model.name, 28), optional=True) for model in every]
+    columns = [b.Column(shortened(model.name, 28), optional=True) for model in every]
     title = "By kind: is a rewording closer?" if audit.level == "rewording" else "By kind"
-    return Table([Column("kind", "text"), *columns], rows, title, shown=100)
+    return b.Table([b.Column("kind", "text"), *columns], rows, title, shown=100)
 
 
-def _kind(audit: Audit, kind: str) -> Cell:
+def _kind(audit: Audit, kind: str) -> b.Cell:
     """A kind with an edit of it that was used."""
     edits = (e for model in audit.models for text in model.measured for e in text.edits)
     example = next((edit for edit in edits if edit.kind == kind), None)
@@ -212,11 +198,11 @@ def _kind(audit: Audit, kind: str) -> Cell:
     return (kind, "  ", *marked_change(example.before.strip(), example.after.strip()))
 
 
-def _paired(audit: Audit) -> list[Block]:
+def _paired(audit: Audit) -> list[b.Block]:
     """The accuracy of pairs of queries, where the table had them."""
     return [
-        plain(
-            Span(model.name, "bold"),
+        b.plain(
+            b.Span(model.name, "bold"),
             f": both queries of a pair find their own document in {percent(one.auc)} of the pairs "
             f"({100 * one.low:.0f}–{100 * one.high:.0f}; 25 % by chance).",
         )
@@ -225,25 +211,30 @@ def _paired(audit: Audit) -> list[Block]:
     ]
 
 
-def _thresholds(audit: Audit) -> list[Block]:
+def _thresholds(audit: Audit) -> list[b.Block]:
     """What a threshold of the cosine lets through, and what it stops."""
     models = [model for model in audit.models if model.thresholds]
     if not models:
         return []
     columns = [
-        Column("threshold", meaning=EXPLAINED["threshold"]),
-        Column("model", "text"),
-        Column("changes accepted", meaning=EXPLAINED["accepted_changes"]),
-        Column("rewordings rejected", meaning=EXPLAINED["rejected_rewordings"]),
+        b.Column("threshold", meaning=EXPLAINED["threshold"]),
+        b.Column("model", "text"),
+        b.Column("changes accepted", meaning=EXPLAINED["accepted_changes"]),
+        b.Column("rewordings rejected", meaning=EXPLAINED["rejected_rewordings"]),
     ]
-    rows: list[Sequence[Cell]] = [
-        [f"{one.threshold:g}" if at == 0 else "", model.name, *_errors(one)]
+    rows: list[Sequence[b.Cell]] = [
+        [
+            f"{one.threshold:g}" if at == 0 else "",
+            model.name,
+            _share(one.accepted_changes, one.accepted_low, one.accepted_high),
+            _share(one.rejected_rewordings, one.rejected_low, one.rejected_high),
+        ]
         for each in zip(*(model.thresholds for model in models), strict=True)
         for at, (model, one) in enumerate(zip(models, each, strict=True))
     ]
     lines = [
-        plain(
-            Span(model.name, "bold"),
+        b.plain(
+            b.Span(model.name, "bold"),
             f": both errors are equal at a threshold of {one.threshold:.3f}, where "
             f"{percent((one.accepted_changes + one.rejected_rewordings) / 2)} of either kind are "
             "wrong (50 %: a coin).",
@@ -251,19 +242,15 @@ def _thresholds(audit: Audit) -> list[Block]:
         for model in models
         if (one := model.equal) is not None and model.levels["rewording"].texts >= FEW
     ]
-    return [Fold("Which cosine means “the same”?", [*lines, Table(columns, rows, shown=100)])]
+    return [b.Fold("Which cosine means “the same”?", [*lines, b.Table(columns, rows, shown=100)])]
 
 
-def _errors(one: Threshold) -> tuple[str, str]:
-    return (
-        f"{percent(one.accepted_changes)} ({100 * one.accepted_low:.0f}–"
-        f"{100 * one.accepted_high:.0f})",
-        f"{percent(one.rejected_rewordings)} ({100 * one.rejected_low:.0f}–"
-        f"{100 * one.rejected_high:.0f})",
-    )
+def _share(share: float, low: float, high: float) -> str:
+    """A share with its interval, in percent."""
+    return f"{percent(share)} ({100 * low:.0f}–{100 * high:.0f})"
 
 
-def _flips(audit: Audit) -> list[Block]:
+def _flips(audit: Audit) -> list[b.Block]:
     """How often the labels of classifiers change, where they should and where they should not."""
     rows = [
         (model.name, one.kind, one.should or "–", f"{one.texts:,}", percent(one.flips),
@@ -274,46 +261,43 @@ def _flips(audit: Audit) -> list[Block]:
     if not rows:
         return []
     columns = [
-        Column("model", "text"),
-        Column("kind", "text"),
-        Column("the label should", "text"),
-        Column("edits"),
-        Column("flips", meaning=EXPLAINED["flips"]),
-        Column("95 %"),
+        b.Column("model", "text"),
+        b.Column("kind", "text"),
+        b.Column("the label should", "text"),
+        b.Column("edits"),
+        b.Column("flips", meaning=EXPLAINED["flips"]),
+        b.Column("95 %"),
     ]
-    return [Fold("Labels that change", [Table(columns, rows, shown=100)])]
+    return [b.Fold("Labels that change", [b.Table(columns, rows, shown=100)])]
 
 
-def _small(audit: Audit) -> bool:
-    return any(score.small is not None for model in audit.models for score in model.kinds)
-
-
-def _numbers(audit: Audit) -> Table:
+def _numbers(audit: Audit) -> list[b.Block]:
+    """Every number of the comparison with harmless edits."""
     columns = [
-        Column("kind", "text"),
-        Column("model", "text"),
-        Column("reacts more", meaning=f"{EXPLAINED['auc']} In brackets: the 95 % interval."),
-        Column("change of meaning", meaning=EXPLAINED["median_turning"]),
-        Column("harmless edit", meaning=EXPLAINED["median_keeping"]),
-        Column("blind", meaning=EXPLAINED["blind"]),
-        Column("above", meaning=EXPLAINED["percentile"], optional=True),
-        Column(
+        b.Column("kind", "text"),
+        b.Column("model", "text"),
+        b.Column("reacts more", meaning=f"{EXPLAINED['auc']} In brackets: the 95 % interval."),
+        b.Column("change of meaning", meaning=EXPLAINED["median_turning"]),
+        b.Column("harmless edit", meaning=EXPLAINED["median_keeping"]),
+        b.Column("blind", meaning=EXPLAINED["blind"]),
+        b.Column("above", meaning=EXPLAINED["percentile"], optional=True),
+        b.Column(
             "layers",
             meaning="From the first to the last layer that separates both kinds of edits "
             "(0: the input).",
             optional=True,
         ),
-        Column("above (harmless)", meaning=EXPLAINED["percentile_keeping"], optional=True),
-        Column("texts", meaning=EXPLAINED["texts"], optional=True),
+        b.Column("above (harmless)", meaning=EXPLAINED["percentile_keeping"], optional=True),
+        b.Column("texts", meaning=EXPLAINED["texts"], optional=True),
     ]
-    columns += [Column("local", meaning=EXPLAINED["local"], optional=True)] * _local(audit)
+    columns += [b.Column("local", meaning=EXPLAINED["local"], optional=True)] * _local(audit)
     rows = [
         [
             kind if at == 0 else "",
             model.name,
             _score(score.small),
-            "–" if score.median_turning is None else small(score.median_turning),
-            "–" if score.median_keeping is None else small(score.median_keeping),
+            small(score.median_turning),
+            small(score.median_keeping),
             percent(score.blind),
             _above(score),
             _layers(score.small),
@@ -325,7 +309,8 @@ def _numbers(audit: Audit) -> Table:
         for at, model in enumerate(audit.models)
         if (score := model.kind(kind)) is not None and score.small is not None
     ]
-    return Table(columns, rows, shown=500, on_page=500)
+    table = b.Table(columns, rows, shown=500, on_page=500)
+    return [b.Fold("Against harmless edits, in numbers", [table])] if rows else []
 
 
 def percent(share: float | None) -> str:
@@ -358,33 +343,33 @@ def _sensitive(model: ModelAudit, kind: str) -> str:
     return f"{found[-1].share:.2f} ({found[-1].low:.2f}–{found[-1].high:.2f})" if found else "–"
 
 
-def _spots(model: ModelAudit) -> Fold:
+def _spots(model: ModelAudit) -> b.Fold:
     """Triples: a text, its change, and an edit that preserves the meaning and lies further off."""
     columns = [
-        Column("the change", "prose"),
-        Column("moves it"),
-        Column("the same meaning, further off", "prose"),
-        Column("moves it"),
-        Column("times further"),
+        b.Column("the change", "prose"),
+        b.Column("moves it"),
+        b.Column("the same meaning, further off", "prose"),
+        b.Column("moves it"),
+        b.Column("times further"),
     ]
     rows = [
         (
-            (*_in_place(found), Span(f"  {found.kind}", "soft")),
+            (*_in_place(found), b.Span(f"  {found.kind}", "soft")),
             small(found.change),
-            (found.keeping_text, Span(f"  {found.keeping}", "soft")),
+            (found.keeping_text, b.Span(f"  {found.keeping}", "soft")),
             small(found.keeping_change),
             f"{found.ratio:.1f}" if found.ratio < 1000 else "≥ 1000",
         )
         for found in model.blind_spots
     ]
-    return Fold(f"blind spots of {model.name}", [Table(columns, rows, shown=SPOTS)])
+    return b.Fold(f"blind spots of {model.name}", [b.Table(columns, rows, shown=SPOTS)])
 
 
-def _in_place(edit: Edit | BlindSpot) -> list[Inline]:
+def _in_place(edit: Edit | BlindSpot) -> list[b.Inline]:
     return in_place(edit.text, edit.start, edit.before, edit.after)
 
 
-def _ranks(audit: Audit) -> list[Block]:
+def _ranks(audit: Audit) -> list[b.Block]:
     """How rankings of documents move, where a corpus of documents was searched."""
     rows = [
         [
@@ -392,7 +377,7 @@ def _ranks(audit: Audit) -> list[Block]:
             one.kind,
             one.role,
             f"{one.queries:,}",
-            f"{percent(one.stays)} ({100 * one.stays_low:.0f}–{100 * one.stays_high:.0f})",
+            _share(one.stays, one.stays_low, one.stays_high),
             percent(one.first_stays),
             f"{one.first_rank:g}",
         ]
@@ -402,17 +387,17 @@ def _ranks(audit: Audit) -> list[Block]:
     if not rows:
         return []
     columns = [
-        Column("model", "text"),
-        Column("kind", "text"),
-        Column("edit", "text"),
-        Column("queries"),
-        Column("top ten stays", meaning=EXPLAINED["stays"]),
-        Column("first stays", meaning=EXPLAINED["first_stays"]),
-        Column("its rank then", meaning=EXPLAINED["first_rank"], optional=True),
+        b.Column("model", "text"),
+        b.Column("kind", "text"),
+        b.Column("edit", "text"),
+        b.Column("queries"),
+        b.Column("top ten stays", meaning=EXPLAINED["stays"]),
+        b.Column("first stays", meaning=EXPLAINED["first_stays"]),
+        b.Column("its rank then", meaning=EXPLAINED["first_rank"], optional=True),
     ]
-    table = Table(columns, rows, shown=100)
+    table = b.Table(columns, rows, shown=100)
     folds = [
-        Fold(
+        b.Fold(
             f"turned queries that find the same documents in {model.name}",
             [_same(model)],
             open=False,
@@ -420,16 +405,16 @@ def _ranks(audit: Audit) -> list[Block]:
         )
         for model in audit.models
     ]
-    return [Fold("how the ranks of documents move", [table]), *folds]
+    return [b.Fold("how the ranks of documents move", [table]), *folds]
 
 
-def _same(model: ModelAudit) -> Table:
+def _same(model: ModelAudit) -> b.Table:
     """Turned queries whose top ten stays most, with the document that came first."""
     columns = [
-        Column("query, and its turned twin", "prose"),
-        Column("top ten stays"),
-        Column("first document", "prose"),
-        Column("its rank then"),
+        b.Column("query, and its turned twin", "prose"),
+        b.Column("top ten stays"),
+        b.Column("first document", "prose"),
+        b.Column("its rank then"),
     ]
     rows = [
         (
@@ -440,22 +425,22 @@ def _same(model: ModelAudit) -> Table:
         )
         for move in same_answers(model.moves)
     ]
-    return Table(columns, rows)
+    return b.Table(columns, rows)
 
 
-def _examples(audit: Audit) -> Table:
+def _examples(audit: Audit) -> b.Table:
     """A few edits of every kind, turning and keeping."""
     found: dict[str, list[Edit]] = {}
     for text in audit.models[0].measured if audit.models else ():
         for edit in text.edits:
             found.setdefault(edit.kind, []).append(edit)
-    columns = [Column("kind", "text"), Column("", "text"), Column("edit", "prose")]
+    columns = [b.Column("kind", "text"), b.Column("", "text"), b.Column("edit", "prose")]
     rows = [
         (kind, edit.role, _in_place(edit))
         for kind, edits in found.items()
         for edit in edits[:EXAMPLES]
     ]
-    return Table(columns, rows, on_page=500)
+    return b.Table(columns, rows, on_page=500)
 
 
 # Pictures

@@ -90,31 +90,21 @@ def _layers(result: Comparison) -> b.Table:
 
     top = max((drawn(layer) for layer in result.layers), default=0.0)
     last = ", from which the next one is predicted." if predicts else "."
+    bar_name = "last row" if predicts else rows_name
     columns = [
         b.Column("layer", cell=lambda layer: str(layer.layer)),
-        b.Column(
-            rows_name,
-            meaning="Change of the layer from A to B over all tokens that line up, relative to its "
-            f"size in A.{alike}",
-            cell=lambda layer: small(overall(layer)),
-        ),
-        b.Column(
-            "from the word on",
-            meaning="The same for the tokens from the first difference on.",
-            cell=lambda layer: small(layer.behind),
-        ),
-        b.Column(
-            "last row",
-            meaning=f"The same for the last token{last}",
-            cell=lambda layer: small(layer.last),
-        ),
-        b.Column(
-            "last row" if predicts else rows_name,
-            "bar",
-            cell=lambda layer: b.Bar(drawn(layer), top),
-        ),
+        b.Column(rows_name, cell=lambda layer: small(overall(layer))),
+        b.Column("from the word on", cell=lambda layer: small(layer.behind)),
+        b.Column("last row", cell=lambda layer: small(layer.last)),
+        b.Column(bar_name, "bar", cell=lambda layer: b.Bar(drawn(layer), top)),
     ]
-    return b.table_of(result.layers, columns, shown=200, on_page=200)
+    notes = {
+        rows_name: "Change of the layer from A to B over all tokens that line up, relative to its "
+        f"size in A.{alike}",
+        "from the word on": "The same for the tokens from the first difference on.",
+        "last row": f"The same for the last token{last}",
+    }
+    return b.table_of(result.layers, columns, shown=200, on_page=200, notes=notes)
 
 
 def divergences(result: Comparison) -> str:
@@ -125,15 +115,9 @@ def divergences(result: Comparison) -> str:
 
 
 def _next_tokens(result: Comparison) -> b.Table:
-    columns = [
-        column
-        for name, other in ("AB", "BA")
-        for column in (
-            b.Column(f"after {name}", "text"),
-            b.Column("p"),
-            b.Column(f"p after {other}"),
-        )
-    ]
+    columns = []
+    for name, other in ("AB", "BA"):
+        columns += [b.Column(f"after {name}", "text"), b.Column("p"), b.Column(f"p after {other}")]
     rows = [
         [cell for token in pair for cell in _token(token)]
         for pair in zip(result.a.next, result.b.next, strict=True)

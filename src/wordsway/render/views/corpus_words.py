@@ -16,6 +16,27 @@ from wordsway.render.views.sweep import tally_line
 LEADS = {"mean_local": "mean local", "mean_real": "real words"}
 #: Rows of the table of words in a terminal and on a page, and bars of the picture.
 SHOWN, ON_PAGE, DRAWN = 15, 30, 25
+#: What the columns mean.
+MEANINGS = {
+    "in texts": "Number of texts in which the word occurs.",
+    "uses": "How often the word occurs in these texts.",
+    "tokens": "Tokens that the word is made of.",
+    "mean local": "How strongly {target} responds to small random moves of the word, on average "
+    "over directions and uses (change per change of the word, both relative).",
+    "±": "One standard error of the mean over uses (of a single use, of its own number): words "
+    "that differ by less than two of them cannot be told apart.",
+    "largest": "The mean local of the use with the largest one.",
+    "rank share": "The share of the words of its text that move it less; the word itself counts as "
+    "half.",
+}
+REAL_WORDS = (
+    "How far {target} moves, {size}, when a random real word with the same number of tokens "
+    "replaces the word, on average."
+)
+TIMES_NOISE = (
+    "How many times farther the worst small move takes the layer than random numbers of the same "
+    "length."
+)
 #: From this many texts on, words of a single text are not shown (the files have all of them).
 MANY = 20
 
@@ -70,70 +91,25 @@ def _words(result: CorpusWords) -> b.Table:
     top = largest(float(row[lead]) for row in records)
     columns = [
         b.Column("word", "text", cell=lambda row: str(row["word"])),
-        b.Column(
-            "in texts",
-            meaning="Number of texts in which the word occurs.",
-            cell=lambda row: f"{row['texts']:,}",
-        ),
-        b.Column(
-            "uses",
-            meaning="How often the word occurs in these texts.",
-            cell=lambda row: f"{row['occurrences']:,}",
-        ),
-        b.Column(
-            "tokens",
-            meaning="Tokens that the word is made of.",
-            optional=True,
-            cell=lambda row: str(row["pieces"]),
-        ),
-        b.Column(
-            "mean local",
-            meaning=f"How strongly {target} responds to small random moves of the word, on average "
-            "over directions and uses (change per change of the word, both relative).",
-            cell=lambda row: number(row["mean_local"]),
-        ),
-        b.Column(
-            "±",
-            meaning="One standard error of the mean over uses (of a single use, of its own "
-            "number): words that differ by less than two of them cannot be told apart.",
-            cell=lambda row: spread(row["mean_local_error"]),
-        ),
-        b.Column(
-            "largest",
-            meaning="The mean local of the use with the largest one.",
-            optional=True,
-            cell=lambda row: number(row["max_local"]),
-        ),
-        b.Column(
-            "rank share",
-            meaning="The share of the words of its text that move it less; the word itself counts "
-            "as half.",
-            optional=True,
-            cell=lambda row: f"{row['mean_rank_share']:.2f}",
-        ),
+        b.Column("in texts", cell=lambda row: f"{row['texts']:,}"),
+        b.Column("uses", cell=lambda row: f"{row['occurrences']:,}"),
+        b.Column("tokens", optional=True, cell=lambda row: str(row["pieces"])),
+        b.Column("mean local", cell=lambda row: number(row["mean_local"])),
+        b.Column("±", cell=lambda row: spread(row["mean_local_error"])),
+        b.Column("largest", optional=True, cell=lambda row: number(row["max_local"])),
+        b.Column("rank share", optional=True, cell=lambda row: f"{row['mean_rank_share']:.2f}"),
     ]
+    notes = {name: about.format(target=target) for name, about in MEANINGS.items()}
     if "mean_real" in by_word and bool(by_word["mean_real"].notna().any()):
-        meaning = (
-            f"How far {target} moves, {sized(_target(result))}, when a random real word with the "
-            "same number of tokens replaces the word, on average."
-        )
         columns += [
-            b.Column("real words", meaning=meaning, cell=lambda row: number(row["mean_real"])),
+            b.Column("real words", cell=lambda row: number(row["mean_real"])),
             b.Column("±", cell=lambda row: spread(row["mean_real_error"])),
         ]
+        notes["real words"] = REAL_WORDS.format(target=target, size=sized(_target(result)))
     if has_layers(result):
-        meaning = (
-            "How many times farther the worst small move takes the layer than random numbers of "
-            "the same length."
-        )
-        columns.append(
-            b.Column(
-                "times noise",
-                meaning=meaning,
-                optional=True,
-                cell=lambda row: times(_known(row["mean_over_noise"])),
-            )
-        )
+        ratio = b.Column("times noise", optional=True, cell=_times)
+        columns.append(ratio)
+        notes["times noise"] = TIMES_NOISE
     only = f", of those in at least {least} texts" if least > 1 else ""
     return b.table_of(
         records,
@@ -142,11 +118,13 @@ def _words(result: CorpusWords) -> b.Table:
         shown=SHOWN,
         on_page=ON_PAGE,
         rest=lambda shown: f"none above {number(records[shown - 1][lead])}",
+        notes=notes,
     )
 
 
-def _known(value: float) -> float | None:
-    return None if value != value else value
+def _times(row: Mapping[str, float]) -> str:
+    found = row["mean_over_noise"]
+    return times(None if found != found else found)
 
 
 def _places(result: CorpusWords) -> b.Table:

@@ -1,6 +1,4 @@
-"""Learning after a one-word change: predictions before and after an update, the error and its
-certified floor.
-"""
+"""Learning after a one-word change: predictions, the error and its certified floor."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""A random map measured on several texts: the request, its forecast, an interval per trial and mean
-± sd.
-"""
+"""A random map measured on several texts: the request, its forecast, and every trial."""
 
 from __future__ import annotations
 

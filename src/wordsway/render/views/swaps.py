@@ -7,7 +7,7 @@ from dataclasses import replace
 from wordsway.core.escape import shortened
 from wordsway.core.format import format_seconds
 from wordsway.core.reading import word_spans
-from wordsway.probing.results import Swaps
+from wordsway.probing.results import Swap, Swaps
 from wordsway.probing.targets import named, sized
 from wordsway.render import blocks as b
 from wordsway.render.numbers import largest, number, percent
@@ -83,65 +83,50 @@ def _table(swaps: Swaps) -> b.Table:
     top = max(swaps.worst or 0.0, largest([swap.change for swap in swaps.swaps]))
     columns = [
         b.Column("word", "text", cell=lambda swap: swap.word),
-        b.Column(
-            "change",
-            meaning=f"How far {named(swaps.target)} moves, {sized(swaps.target)}, with this word "
-            "in that place: evaluated exactly.",
-            cell=lambda swap: number(swap.change),
-        ),
+        b.Column("change", cell=lambda swap: number(swap.change)),
         b.Column("", "bar", cell=lambda swap: b.Bar(swap.change, top)),
     ]
+    notes = {
+        "change": f"How far {named(swaps.target)} moves, {sized(swaps.target)}, with this word in "
+        "that place: evaluated exactly."
+    }
     if swaps.label is not None:
         label = shortened(swaps.label, 10)
         columns += [
-            b.Column(
-                "label", "text", "The classifier's label then.", cell=lambda swap: swap.label or "–"
-            ),
-            b.Column(
-                f"p({label})",
-                meaning=f"The probability of {label} then.",
-                cell=lambda swap: "–" if swap.probability is None else f"{swap.probability:.3f}",
-            ),
-            b.Column(
-                "margin",
-                meaning=f"What is left of the lead of {label}: its logit minus the largest other "
-                "one. Below 0 the label flips.",
-                cell=lambda swap: number(swap.margin),
-            ),
+            b.Column("label", "text", cell=lambda swap: swap.label or "–"),
+            b.Column(f"p({label})", cell=_probability),
+            b.Column("margin", cell=lambda swap: number(swap.margin)),
         ]
+        notes |= {
+            "label": "The classifier's label then.",
+            f"p({label})": f"The probability of {label} then.",
+            "margin": f"What is left of the lead of {label}: its logit minus the largest other "
+            "one. Below 0 the label flips.",
+        }
     if any(swap.plausibility is not None for swap in swaps.swaps):
-        columns.append(
-            b.Column(
-                "likely",
-                meaning=f"How likely the word is in that place: {swaps.plausible}.",
-                optional=True,
-                cell=lambda swap: number(swap.plausibility),
-            )
-        )
-    columns.append(
-        b.Column(
-            "tokens",
-            meaning="Tokens of the word.",
-            optional=True,
-            cell=lambda swap: str(swap.pieces),
-        )
-    )
-    table = b.table_of(swaps.swaps, columns, shown=16)
+        likely = b.Column("likely", optional=True, cell=lambda swap: number(swap.plausibility))
+        columns.append(likely)
+        notes["likely"] = f"How likely the word is in that place: {swaps.plausible}."
+    columns.append(b.Column("tokens", optional=True, cell=lambda swap: str(swap.pieces)))
+    notes["tokens"] = "Tokens of the word."
     if swaps.worst is None:
-        return table
-    row: list[b.Cell] = [b.Span("worst Δ", "italic"), number(swaps.worst)]
-    row += [b.Bar(swaps.worst, top, grey=True), *[""] * (len(columns) - 3)]
-    about = (
+        return b.table_of(swaps.swaps, columns, shown=16, notes=notes)
+    notes["worst Δ"] = (
         "The largest change found when any vector as long as the word's embedding, not only a "
         "real word's, is added to it."
     )
-    return replace(table, rows=[*table.rows, row], notes={"worst Δ": about})
+    table = b.table_of(swaps.swaps, columns, shown=16, notes=notes)
+    row: list[b.Cell] = [b.Span("worst Δ", "italic"), number(swaps.worst)]
+    row += [b.Bar(swaps.worst, top, grey=True), *[""] * (len(columns) - 3)]
+    return replace(table, rows=[*table.rows, row])
+
+
+def _probability(swap: Swap) -> str:
+    return "–" if swap.probability is None else f"{swap.probability:.3f}"
 
 
 def _reached(swaps: Swaps) -> list[b.Block]:
-    """How near the best real word comes to the worst Δ; a classifier's words are ordered by other
-    things.
-    """
+    """How near the best real word comes to the worst Δ, if words are ordered by change."""
     if swaps.reached is None or swaps.worst is None or swaps.label is not None:
         return []
     part = f"” reaches {percent(swaps.reached, 3)} of the worst Δ found, {number(swaps.worst)}"

@@ -1,6 +1,4 @@
-"""The words of a text in a real model: the text in the colours of its words, their numbers, and
-what the numbers mean.
-"""
+"""The words of a text in a real model: the coloured text, the numbers, and what they mean."""
 
 from __future__ import annotations
 
@@ -80,9 +78,7 @@ def words_view(words: Words) -> b.ResultView:
 
 
 def words_data(words: Words) -> dict[str, Any]:
-    """Everything that the browser shows besides the result itself; ``views`` has the text by every
-    tier that all words have.
-    """
+    """What the browser shows besides the result; ``views``: the text by every complete tier."""
     shown = [tier for tier in words.tiers if tier not in words.partial]
     return {
         "pieces": pieces(words),
@@ -211,9 +207,7 @@ def _layers(words: Words) -> b.Table:
 
 
 def _picture(words: Words) -> b.Bars:
-    """Bars of every tier that was measured, the one that orders the words first; then the change of
-    every layer.
-    """
+    """Bars of every tier, the one that orders the words first; then the change of every layer."""
     shown = [words.words[place] for place in sorted(ranked(words)[:DRAWN])]
     tiers = [words.tier, *(tier for tier in words.tiers if tier != words.tier)] if shown else []
     layers = None
@@ -232,9 +226,7 @@ def _picture(words: Words) -> b.Bars:
 
 
 def _bar_column(shown: Sequence[WordSway], tier: str) -> b.BarColumn:
-    """A bar with twice its standard error for each word; strokes are the largest change by real
-    words, or the ceiling of S(ρ).
-    """
+    """Bars with twice their standard errors; strokes: the worst real words, or the ceiling."""
     scores = [word.score(tier) for word in shown]
     # Attained by a curve: branches that found less lie below it, nothing above.
     right = 0.0 if tier == "curve" else 2.0
@@ -255,10 +247,7 @@ def _known(pair: tuple[float, float] | None) -> tuple[float, float]:
 
 
 def target_name(words: Words) -> str:
-    """The name of the target.
-
-    A layer is given with the number of layers.
-    """
+    """The name of the target; a layer is given with the number of layers."""
     return named(words.target, words.layers)
 
 
@@ -268,9 +257,7 @@ def _scores(words: Words) -> list[tuple[float, float] | None]:
 
 
 def ranked(words: Words) -> list[int]:
-    """The places of the words in ``words.words``, the largest number first; equal ones, and those
-    without one, in the order of the text.
-    """
+    """The places of the words, the largest number first; ties in the order of the text."""
     scores = _scores(words)
     return sorted(range(len(scores)), key=lambda place: -(scores[place] or (float("-inf"), 0.0))[0])
 
@@ -310,9 +297,7 @@ def has_scale(words: Words) -> bool:
 
 
 def legend(words: Words, count: int) -> list[str]:
-    """This number of values from one end of the scale to the other, with enough digits to
-    distinguish them.
-    """
+    """Values from one end of the scale to the other, with enough digits to tell them apart."""
     low, high = scale(words)
     values = [low + (high - low) * step / (count - 1) for step in range(count)]
     spelled = ([digits(value, places) for value in values] for places in range(2, 8))
@@ -329,9 +314,7 @@ def shades(words: Words) -> list[float]:
 
 
 def pieces(words: Words) -> list[tuple[str, int | None]]:
-    """The whole text in order: each piece with the place of its word in ``words.words``, None
-    between the words.
-    """
+    """The whole text in order: each piece with the place of its word, None between words."""
     found: list[tuple[str, int | None]] = []
     done = 0
     for place in sorted(range(len(words.words)), key=lambda place: words.words[place].start):
@@ -449,9 +432,7 @@ def tier_numbers(words: Words, word: WordSway) -> dict[str, str]:
 
 
 def moved_by(word: WordSway) -> str:
-    """The Δ under which layers are shown: one that was searched, or, if no curve was computed, the
-    worst small move scaled to that length, which real words may well surpass.
-    """
+    """The Δ under which layers are shown: a searched one, or the worst small move made longer."""
     return "worst Δ found" if word.curve else "worst small move"
 
 
