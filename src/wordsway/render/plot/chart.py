@@ -91,7 +91,7 @@ def draw_names(axes: Axes, panel: Panel, kind: str) -> None:
     for reference in panel.references:
         axes.plot(reference.x, reference.y, color=GREY, linestyle=reference.style, linewidth=1)
     for points in panel.points:
-        colour, marker = _colour(points.colour), _marker(points.colour)
+        colour, marker = _look(points.colour)
         label = spelled(points.label, kind)
         axes.scatter(points.x, points.y, 34, color=colour, marker=marker, label=label, zorder=3)
         axes.hlines(points.y[: len(points.low)], points.low, points.high, color=colour, alpha=0.6)
@@ -110,7 +110,7 @@ def draw_panel(axes: Axes, panel: Panel, kind: str, letters: int) -> None:
     for curve in panel.curves:
         _curve(axes, curve, kind)
     for reference in panel.references:
-        colour = GREY if reference.colour is None else _colour(reference.colour)
+        colour = GREY if reference.colour is None else _look(reference.colour)[0]
         axes.plot(
             reference.x,
             reference.y,
@@ -138,23 +138,13 @@ def draw_panel(axes: Axes, panel: Panel, kind: str, letters: int) -> None:
 
 
 def _curve(axes: Axes, curve: Curve, kind: str) -> None:
-    colour = _colour(curve.colour)
+    colour, marker = _look(curve.colour)
+    marker = marker if curve.marker is None else curve.marker
     look: dict[str, Any] = {"markersize": 5, "linewidth": 1.5}
     if curve.dashed:
-        look = {
-            "linestyle": "--",
-            "markerfacecolor": "white",
-            "markersize": 4,
-            "linewidth": 1.0,
-        }
-    axes.plot(
-        curve.x,
-        curve.mean,
-        color=colour,
-        marker=_marker(curve.colour) if curve.marker is None else curve.marker,
-        label=spelled(curve.label, kind),
-        **look,
-    )
+        look = {"linestyle": "--", "markerfacecolor": "white", "markersize": 4, "linewidth": 1.0}
+    label = spelled(curve.label, kind)
+    axes.plot(curve.x, curve.mean, color=colour, marker=marker, label=label, **look)
     ends = [math.nan if end is None else end for end in curve.upper]  # a gap in the line
     if curve.lower:
         axes.fill_between(curve.x, curve.lower, ends, color=colour, alpha=0.12, linewidth=0)
@@ -189,7 +179,7 @@ def _curve(axes: Axes, curve: Curve, kind: str) -> None:
 
 def _points(axes: Axes, panel: Panel, points: PointSeries, kind: str) -> None:
     """Points beyond the axes stand on their edge."""
-    colour = _colour(points.colour)
+    colour, _ = _look(points.colour)
     look: dict[str, Any] = {"facecolors": "none", "edgecolors": colour}
     if points.marker in ("x", "_"):
         look = {"color": colour}
@@ -251,12 +241,9 @@ def _logarithms(axes: Axes, panel: Panel) -> None:
     axes.set_ylim(low * 0.96, min(axes.get_ylim()[1], top * 1.6))  # a loose certificate may leave
 
 
-def _colour(colour: int | str) -> str:
-    return PALETTE[colour % len(PALETTE)][0] if isinstance(colour, int) else colour
-
-
-def _marker(colour: int | str) -> str:
-    return PALETTE[colour % len(PALETTE)][1] if isinstance(colour, int) else "o"
+def _look(colour: int | str) -> tuple[str, str]:
+    """The colour and the marker of a number of the palette, or of a name."""
+    return PALETTE[colour % len(PALETTE)] if isinstance(colour, int) else (colour, "o")
 
 
 def _ordered(axes: Axes) -> list[tuple[Any, str]]:
@@ -320,10 +307,8 @@ def draw_tiles(axes: Axes, panel: Panel) -> None:
         for x, y, lower, upper in zip(tiles.x, tiles.y, tiles.lower, tiles.upper, strict=True):
             for value, side in ((lower, -1), (upper, 1)):
                 colour = UNKNOWN if value is None else to_hex(colours(norm(value)))
-                _half(axes, (x, y), reach, side, colour)
-                if value is not None:
-                    _number(axes, (x, y), reach, side, colour, value)
-    axes.set_xticks(across, [_power(x) for x in across])
+                _half(axes, (x, y), reach, side, colour, value)
+    axes.set_xticks(across, [f"{x:g}" if x >= 1 else f"1/{1 / x:g}" for x in across])
     axes.set_yticks(up, [f"{y:g}" for y in up])
     axes.minorticks_off()
     wide, high = reach
@@ -345,37 +330,22 @@ def _reach(places: Sequence[float]) -> float:
 
 
 def _half(
-    axes: Axes, place: tuple[float, float], reach: tuple[float, float], side: int, colour: str
-) -> None:
-    """One half of a tile: −1 is the lower left one, 1 the upper right one."""
-    (x, y), (wide, high) = place, reach
-    corner = (x * wide**side, y * high**side)
-    corners = [(x / wide, y * high), (x * wide, y / high), corner]
-    axes.add_patch(Polygon(corners, facecolor=colour, edgecolor="none"))
-
-
-def _number(
     axes: Axes,
     place: tuple[float, float],
     reach: tuple[float, float],
     side: int,
     colour: str,
-    value: float,
+    value: float | None,
 ) -> None:
-    """The value in the middle of its half, dark on light or light on dark."""
+    """One half of a tile with its value: −1 is the lower left one, 1 the upper right one."""
+    (x, y), (wide, high) = place, reach
+    corner = (x * wide**side, y * high**side)
+    corners = [(x / wide, y * high), (x * wide, y / high), corner]
+    axes.add_patch(Polygon(corners, facecolor=colour, edgecolor="none"))
+    if value is None:
+        return
     red, green, blue = to_rgb(colour)
     light = 0.299 * red + 0.587 * green + 0.114 * blue > 0.55
-    axes.text(
-        place[0] * reach[0] ** (0.42 * side),
-        place[1] * reach[1] ** (0.42 * side),
-        f"{value:.2f}",
-        ha="center",
-        va="center",
-        fontsize=7,
-        color=INK if light else "white",
-    )
-
-
-def _power(x: float) -> str:
-    """1/32 … 32."""
-    return f"{x:g}" if x >= 1 else f"1/{1 / x:g}"
+    middle = (x * wide ** (0.42 * side), y * high ** (0.42 * side))
+    look: dict[str, Any] = {"ha": "center", "va": "center", "color": INK if light else "white"}
+    axes.text(*middle, f"{value:.2f}", fontsize=7, **look)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -43,18 +43,10 @@ def view_figure(view: b.ResultView, kind: str) -> Figure:
         for inner in (block.blocks if isinstance(block, b.Fold) else (block,))
         if isinstance(inner, b.Table)
     ]
-    return _table(view.title, tables[0] if tables else _sentences(view), kind)
-
-
-def _sentences(view: b.ResultView) -> b.Table:
-    lines = [
-        "".join(part if isinstance(part, str) else part.text for part in block.parts)
-        for block in view.blocks
-        if isinstance(block, b.Sentence)
-    ]
-    return b.Table(
-        [b.Column("", "text")], [[part] for line in lines for part in textwrap.wrap(line)]
-    )
+    lines = [_text(block.parts) for block in view.blocks if isinstance(block, b.Sentence)]
+    parts = [[part] for line in lines for part in textwrap.wrap(line)]
+    table = tables[0] if tables else b.Table([b.Column("", "text")], parts)
+    return _table(view.title, table, kind)
 
 
 def _figure(picture: b.Picture, kind: str) -> Figure:
@@ -190,9 +182,14 @@ def _name(name: str, kind: str) -> str:
 
 
 def _matrices(picture: b.Matrices, kind: str) -> Figure:
-    names = [short_names(matrix.names, kind) for matrix in picture.matrices]
+    spellings = [[spelled(name, kind) for name in one.names] for one in picture.matrices]
+    names = [
+        [name if len(name) <= TOKEN else f"{name[: TOKEN - 1]}…" for name in one]
+        for one in spellings
+    ]
     n = max(len(one) for one in names)
-    cells = max(1.8, n * cell_size(n))
+    # So that names or numbers fit into a cell.
+    cells = max(1.8, 9.0 if n > NAMED else n * (0.52 if n <= NUMBERED else 0.27))
     letters = max(len(name) for one in names for name in one)
     space = 0.25 + (0.1 * letters if n <= NAMED else 0.4)
     widths = [cells + space] * len(names) + ([3.8] if picture.curves else [])
@@ -204,13 +201,7 @@ def _matrices(picture: b.Matrices, kind: str) -> Figure:
     axes = list(figure.subplots(1, len(widths), squeeze=False, width_ratios=ratios)[0])
     images: dict[str, Any] = {}
     for panel, matrix, labels, title in zip(axes, picture.matrices, names, titles, strict=False):
-        signed = bool((matrix.values < 0).any())
-        scale: dict[str, Any] = {"cmap": "RdBu_r" if signed else "Blues", "vmax": matrix.top}
-        scale["vmin"] = -matrix.top if signed else 0.0
-        image = heat_map(panel, matrix.values, labels, title, matrix.bold, **scale)
-        if n > NAMED and matrix.bold:
-            row = matrix.bold[0]
-            panel.set_xticks([row], [f"{row} {labels[row]}"])
+        image = _heat_map(panel, matrix, labels, title)
         images.setdefault(matrix.scale, (image, []))[1].append(panel)
     for label, (image, panels) in images.items():
         colour_scale(figure, image, panels, label)
@@ -268,16 +259,17 @@ def _text(cell: b.Cell) -> str:
     return "".join(one if isinstance(one, str) else one.text for one in spans)
 
 
-def heat_map(
-    axes: Axes,
-    matrix: np.ndarray,
-    names: Sequence[str],
-    title: str,
-    bold: Collection[int] = (),
-    **scale: Any,
-) -> Any:
-    """Draw the matrix; rows and columns carry their names, those of ``bold`` in bold."""
-    image = axes.imshow(matrix, aspect="equal", interpolation="nearest", **scale)
+def _heat_map(axes: Axes, matrix: b.Matrix, names: Sequence[str], title: str) -> Any:
+    """Draw the matrix; rows and columns carry their names."""
+    signed = bool((matrix.values < 0).any())
+    image = axes.imshow(
+        matrix.values,
+        cmap="RdBu_r" if signed else "Blues",
+        vmin=-matrix.top if signed else 0.0,
+        vmax=matrix.top,
+        aspect="equal",
+        interpolation="nearest",
+    )
     n = len(names)
     axes.set_title(title, fontsize=10)
     axes.tick_params(length=0)
@@ -287,17 +279,16 @@ def heat_map(
         axes.set_yticks(range(n), names)
         labels = [*enumerate(axes.get_xticklabels()), *enumerate(axes.get_yticklabels())]
         for place, label in labels:
-            label.set(fontsize=10, fontweight="bold" if place in bold else "normal")
-    if n <= NUMBERED:
-        signed = scale["vmin"] < 0
-        for (row, column), value in np.ndenumerate(matrix):
-            ink = "white" if abs(value) > 0.6 * scale["vmax"] else INK
-            text = hundredths(value, signed)
-            if text != "0.00":
-                number = axes.text(
-                    column, row, text, ha="center", va="center", fontsize=8, color=ink
-                )
-                number.set_in_layout(False)  # it is inside its cell; measuring it takes time
+            label.set(fontsize=10, fontweight="bold" if place in matrix.bold else "normal")
+    elif matrix.bold:
+        row = matrix.bold[0]
+        axes.set_xticks([row], [f"{row} {names[row]}"])
+    for (row, column), value in np.ndenumerate(matrix.values) if n <= NUMBERED else ():
+        text = hundredths(value, signed)
+        if text != "0.00":
+            ink = "white" if abs(value) > 0.6 * matrix.top else INK
+            number = axes.text(column, row, text, ha="center", va="center", fontsize=8, color=ink)
+            number.set_in_layout(False)  # it is inside its cell; measuring it takes time
     return image
 
 
@@ -305,15 +296,3 @@ def colour_scale(figure: Figure, image: Any, axes: Sequence[Axes], label: str) -
     """The colour bars next to their matrices."""
     bar = figure.colorbar(image, ax=list(axes), shrink=0.9, aspect=24, pad=0.02, label=label)
     bar.outline.set_visible(False)
-
-
-def cell_size(n: int) -> float:
-    """Inches of a cell, so that names or numbers fit."""
-    if n > NAMED:
-        return 9.0 / n
-    return 0.52 if n <= NUMBERED else 0.27
-
-
-def short_names(labels: Sequence[str], kind: str) -> list[str]:
-    names = [spelled(label, kind) for label in labels]
-    return [name if len(name) <= TOKEN else f"{name[: TOKEN - 1]}…" for name in names]

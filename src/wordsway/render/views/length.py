@@ -8,6 +8,7 @@ from typing import Any
 from wordsway.core.chart import Chart, Curve, Panel, ReferenceLine
 from wordsway.core.escape import shortened
 from wordsway.core.format import format_seconds
+from wordsway.core.laws import Laws
 from wordsway.lengths.result import Length, LengthCurve, ModelLength
 from wordsway.render import blocks as b
 from wordsway.render.numbers import number
@@ -133,81 +134,76 @@ def _visibility(curve: LengthCurve, level: float) -> str:
 
 
 def _curves(found: Length) -> b.Table:
-    columns = [b.Column("model", "text"), b.Column("edit", "text")]
+    rows = [
+        [
+            model.name,
+            DONE[curve.role],
+            *(f"{number(point.change)} ({point.tokens:.0f})" for point in curve.points),
+        ]
+        for model, curve in _shown(found)
+    ]
+    return _by_window(found, "edit", rows, "Relative change (tokens)", 40)
+
+
+def _shown(found: Length) -> list[tuple[ModelLength, LengthCurve]]:
+    """Every curve of the models, and the first two of the baselines."""
+    return [
+        (model, curve)
+        for model in found.every
+        for curve in (model.curves if model in found.models else model.curves[:2])
+    ]
+
+
+def _by_window(
+    found: Length, second: str, rows: list[list[str]], title: str, shown: int
+) -> b.Table:
+    columns = [b.Column("model", "text"), b.Column(second, "text")]
     columns += [b.Column(f"{size} sent.") for size in found.windows]
-    rows: list[list[b.Cell]] = []
-    for model in found.every:
-        shown = model.curves if model in found.models else model.curves[:2]
-        for curve in shown:
-            points = [f"{number(point.change)} ({point.tokens:.0f})" for point in curve.points]
-            rows.append([model.name, DONE[curve.role], *points])
-    return b.Table(columns, rows, "Relative change (tokens)", shown=40)
+    return b.Table(columns, rows, title, shown=shown)
 
 
 def _discrimination(found: Length) -> b.Table:
-    columns = [b.Column("model", "text"), b.Column("against", "text")]
-    columns += [b.Column(f"{size} sent.") for size in found.windows]
-    rows: list[list[b.Cell]] = []
+    rows = []
     for model in found.every:
         for against in dict.fromkeys(one.against for one in model.discrimination):
             scores = [one for one in model.discrimination if one.against == against]
             cells = [f"{one.auc:.2f} [{one.low:.2f}, {one.high:.2f}]" for one in scores]
             rows.append([model.name, DONE[against], *cells])
-    return b.Table(columns, rows, "Change of meaning farther than rewording", shown=20)
+    return _by_window(found, "against", rows, "Change of meaning farther than rewording", 20)
 
 
 def _laws(found: Length) -> b.Table:
+    def floor(laws: Laws) -> str:
+        return f"{laws['floor'].exponent:.2f}" if "floor" in laws else "–"
+
+    def begins(laws: Laws) -> str:
+        return f"{laws['floor'].begins:.0f}" if laws.best == "floor" else "–"
+
+    def errors(laws: Laws) -> str:
+        return ", ".join(f"{one.law} {one.error:.3f}" for one in laws.laws if one.error)
+
     columns = [
-        b.Column("model", "text"),
-        b.Column("edit", "text"),
-        b.Column("best", "text"),
-        b.Column("power: e"),
-        b.Column("floor: e"),
-        b.Column("floor from n"),
-        b.Column("errors", "text", optional=True),
+        b.Column("model", "text", cell=lambda row: row[0].name),
+        b.Column("edit", "text", cell=lambda row: DONE[row[1].role]),
+        b.Column("best", "text", cell=lambda row: row[1].laws.best or "–"),
+        b.Column("power: e", cell=lambda row: f"{row[1].laws['power'].exponent:.2f}"),
+        b.Column("floor: e", cell=lambda row: floor(row[1].laws)),
+        b.Column("floor from n", cell=lambda row: begins(row[1].laws)),
+        b.Column("errors", "text", optional=True, cell=lambda row: errors(row[1].laws)),
     ]
-    rows: list[list[b.Cell]] = []
-    for model in found.every:
-        for curve in model.curves if model in found.models else model.curves[:2]:
-            laws = curve.laws
-            floor = next((one for one in laws.laws if one.law == "floor"), None)
-            begins = f"{floor.begins:.0f}" if floor and laws.best == "floor" else "–"
-            errors = ", ".join(f"{one.law} {one.error:.3f}" for one in laws.laws if one.error)
-            rows.append(
-                [
-                    model.name,
-                    DONE[curve.role],
-                    laws.best or "–",
-                    f"{laws['power'].exponent:.2f}",
-                    f"{floor.exponent:.2f}" if floor else "–",
-                    begins,
-                    errors,
-                ]
-            )
-    return b.Table(columns, rows, shown=60)
+    return b.table_of(_shown(found), columns, shown=60)
 
 
 def _layers(model: ModelLength) -> b.Table:
     columns = [
-        b.Column("layer"),
-        b.Column("read-out", "text"),
-        b.Column("short texts"),
-        b.Column("long texts"),
-        b.Column("exponent"),
-        b.Column("floor from n"),
+        b.Column("layer", cell=lambda one: str(one.layer)),
+        b.Column("read-out", "text", cell=lambda one: one.read_out),
+        b.Column("short texts", cell=lambda one: number(one.short)),
+        b.Column("long texts", cell=lambda one: number(one.long)),
+        b.Column("exponent", cell=lambda one: f"{one.exponent:.2f}"),
+        b.Column("floor from n", cell=lambda one: f"{one.floor:.0f}" if one.floor else "–"),
     ]
-    rows = [
-        [
-            str(one.layer),
-            one.read_out,
-            number(one.short),
-            number(one.long),
-            f"{one.exponent:.2f}",
-            f"{one.floor:.0f}" if one.floor else "–",
-        ]
-        for one in model.layers
-    ]
-    return b.Table(columns, rows, on_page=200)
+    return b.table_of(model.layers, columns, on_page=200)
 
 
 def picture(found: Length) -> Chart:

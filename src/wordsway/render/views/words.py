@@ -50,9 +50,8 @@ def words_view(words: Words) -> b.ResultView:
     """The coloured text, the words with the largest numbers, and what they mean."""
     blocks: list[b.Block] = [b.Sentence(headline(words).parts), _coloured(words)]
     if words.words:
-        blocks += (
-            [b.Scale(TIERS[words.tier].title, legend(words, STEPS))] if has_scale(words) else []
-        )
+        if has_scale(words):
+            blocks.append(b.Scale(TIERS[words.tier].title, legend(words, STEPS)))
         blocks += [_table(words), b.soft(meaning(words))]
     blocks += [b.headline(note) for note in notes(words)]
     if searched := [word for word in words.words if word.profile]:
@@ -135,6 +134,10 @@ def _table(words: Words) -> b.Table:
     order, rank, top = ranked(words), ranks(words), scale(words)[1]
     own = _scores(words)
 
+    def spelling(place: int) -> str:
+        word = words.words[place]
+        return f"{word.word} [UNK]" if word.unknown else word.word
+
     def more(name: str, meaning: str, cell: Callable[[WordSway], str]) -> b.Column:
         return b.Column(
             name, meaning=meaning, optional=True, cell=lambda place: cell(words.words[place])
@@ -143,7 +146,7 @@ def _table(words: Words) -> b.Table:
     columns = [
         b.Column("rank", cell=lambda place: rank[place]),
         b.Column("#", cell=lambda place: str(words.words[place].index)),
-        b.Column("word", "text", cell=lambda place: _spelling(words.words[place])),
+        b.Column("word", "text", cell=spelling),
         b.Column(TIERS[words.tier].title, cell=lambda place: number((own[place] or (None,))[0])),
         b.Column("", "bar", cell=lambda place: b.Bar(_known(own[place])[0], top)),
         b.Column("±", optional=True, cell=lambda place: spread(_known(own[place])[1])),
@@ -173,10 +176,6 @@ def _table(words: Words) -> b.Table:
     return b.table_of(order, columns, shown=SHOWN, rest=least)
 
 
-def _spelling(word: WordSway) -> str:
-    return f"{word.word} [UNK]" if word.unknown else word.word
-
-
 def _number(tier: str, word: WordSway) -> str:
     return number((word.score(tier) or (None,))[0])
 
@@ -188,22 +187,14 @@ def _flips(word: WordSway) -> str:
 
 def _layers(words: Words) -> b.Table:
     """One row per word, one column per layer; the target's layer is in bold."""
-    columns = [
-        b.Column("word", "text"),
-        *(b.Column(str(layer)) for layer in range(words.layers + 1)),
-    ]
-    rows: list[Sequence[b.Cell]] = [
-        [
-            word.word,
-            *(
-                b.Span(number(value), "bold" if layer == words.layer else "")
-                for layer, value in enumerate(word.profile)
-            ),
-        ]
-        for word in words.words
-        if word.profile
-    ]
-    return b.Table(columns, rows)
+
+    def change(layer: int) -> Callable[[WordSway], b.Cell]:
+        style: b.Style = "bold" if layer == words.layer else ""
+        return lambda word: b.Span(number(word.profile[layer]), style)
+
+    columns = [b.Column("word", "text", cell=lambda word: word.word)]
+    columns += [b.Column(str(layer), cell=change(layer)) for layer in range(words.layers + 1)]
+    return b.table_of([word for word in words.words if word.profile], columns)
 
 
 def _picture(words: Words) -> b.Bars:
@@ -270,12 +261,8 @@ def _ranges(words: Words) -> list[tuple[int, int]]:
 
 def ranks(words: Words) -> list[str]:
     """For each word the ranks that it may have: "2", or "3–7" where it ties with others."""
-    ranges = iter(_ranges(words))
-    return ["–" if pair is None else _spelled(*next(ranges)) for pair in _scores(words)]
-
-
-def _spelled(first: int, last: int) -> str:
-    return str(first) if first == last else f"{first}–{last}"
+    spelled = (str(a) if a == z else f"{a}–{z}" for a, z in _ranges(words))
+    return ["–" if pair is None else next(spelled) for pair in _scores(words)]
 
 
 def stands_out(words: Words) -> bool:
