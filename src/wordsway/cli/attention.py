@@ -65,21 +65,12 @@ def attract_command(
         raise InputError("a word to move", "none", "name it with --word")
     from wordsway.probing.attract import attract
 
+    how = {"head": head, "show_layer": show_layer, "show_head": show_head} | vars(loading)
     with progress_line("loading the model") as say:
-        result = attract(
-            sentence,
-            word,
-            model,
-            head=head,
-            show_layer=show_layer,
-            show_head=show_head,
-            reach=reach,
-            seed=seed,
-            draws=draws,
-            progress=say,
-            **vars(loading),
+        found = attract(
+            sentence, word, model, reach=reach, seed=seed, draws=draws, progress=say, **how
         )
-    output.deliver(result)
+    output.deliver(found)
 
 
 @opt.grouped

@@ -104,10 +104,8 @@ class Sample:
     ) -> None:
         X = array.X if isinstance(array, Sample) else finite_matrix(array, "a text")
         if isinstance(array, Sample):
-            words, reading = (
-                array.words if words is None else words,
-                array.reading if reading is None else reading,
-            )
+            words = array.words if words is None else words
+            reading = array.reading if reading is None else reading
         if reading is not None and len(reading.tokens) != len(X):
             raise InputError(
                 f"a reading of {len(X)} tokens, one per row",
@@ -116,17 +114,12 @@ class Sample:
             )
         if words is None and reading is not None:
             words = [reading.surface(row) for row in range(len(X))]
-        if words is not None:
-            if isinstance(words, str):
-                raise InputError(
-                    "a list of words", f"one string {words!r}", "split it, one word per row"
-                )
-            if len(words) != len(X):
-                raise InputError(
-                    f"{len(X)} words, one per row",
-                    f"{len(words)} words",
-                    "pass one word per token, or words=None",
-                )
+        if words is not None and len(words) != len(X):
+            raise InputError(
+                f"{len(X)} words, one per row",
+                f"{len(words)} words",
+                "pass one word per token, or words=None",
+            )
         self.X = rescaled(X) if rescale else X.clone()
         self.words = None if words is None else tuple(str(word) for word in words)
         self.reading = reading
@@ -246,11 +239,9 @@ class Sample:
         return self.n
 
     def __repr__(self) -> str:
-        words = (
-            ""
-            if self.words is None
-            else f", words={' '.join(self.words[:6])!r}{'…' if self.n > 6 else ''}"
-        )
+        words = ""
+        if self.words is not None:
+            words = f", words={' '.join(self.words[:6])!r}{'…' if self.n > 6 else ''}"
         return f"Sample(n={self.n}, d={self.d}{words})"
 
 

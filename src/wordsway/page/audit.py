@@ -100,7 +100,7 @@ def audits_steps(request: dict[str, Any], state: WorkerState) -> Iterator[dict[s
     """The stored audits, newest first, and the kinds of edits that a new one may use."""
     yield {
         "kind": "audits",
-        "audits": folders(root_of(state)),
+        "audits": folders(state.audits),
         "kinds": [{"name": name, "about": RULES[name].about} for name in TURNING],
         "levels": [
             {"name": name, "title": title, "about": LEVEL_MEANINGS[name]}
@@ -112,22 +112,16 @@ def audits_steps(request: dict[str, Any], state: WorkerState) -> Iterator[dict[s
 
 def audit_steps(request: dict[str, Any], state: WorkerState) -> Iterator[dict[str, Any]]:
     """A stored audit."""
-    root = root_of(state)
-    folder = inside(root, request["folder"])
-    result = read(root, request["folder"])
-    asked = asked_for(result, state) | {"out": str(folder)}
-    yield {
-        "kind": "audit",
-        "folder": request["folder"],
-        "result": result,
-        **_commands(asked),
-    }
+    folder = inside(state.audits, request["folder"])
+    result = read(state.audits, request["folder"])
+    commands = _commands(asked_for(result, state) | {"out": str(folder)})
+    yield {"kind": "audit", "folder": request["folder"], "result": result, **commands}
     yield {"kind": "done"}
 
 
 def start_steps(request: dict[str, Any], state: WorkerState) -> Iterator[dict[str, Any]]:
     """Run a new audit, or resume one that was interrupted."""
-    root = root_of(state)
+    root = state.audits
     folder = inside(root, request["folder"])
     check_links(root, folder)
     for name in request["models"]:
@@ -170,12 +164,6 @@ def asked_for(result: dict[str, Any], state: WorkerState) -> dict[str, Any]:
             (one["texts"] for score in scores for one in score["levels"].values()), default=0
         ),
     } | {name: result[name] for name in ("target", "draws", "seed") if name in result}
-
-
-def root_of(state: WorkerState) -> Path:
-    if state.audits is None:
-        raise WordswayError("this server shows no audits")
-    return state.audits
 
 
 def confined(root: Path, *parts: str) -> Path:
@@ -246,7 +234,7 @@ def read(root: Path, name: str) -> dict[str, Any]:
 
 def audit_file(request: dict[str, Any], state: WorkerState) -> Iterator[dict[str, Any]]:
     """A file that the audit wrote next to its page."""
-    root, name = root_of(state), f"audit.{request['ending']}"
+    root, name = state.audits, f"audit.{request['ending']}"
     inside(root, request["folder"])
     path = confined(root, request["folder"], name)
     if not path.is_file():

@@ -58,7 +58,7 @@ def _measured(request: dict[str, Any], state: WorkerState) -> Length:
     if key not in state.answers.values:
         found = length(
             **_options(request),
-            out=None if state.store is None else state.store / "length",
+            out=state.store / "length",
             workers=1,
             progress=state.progress,
         )

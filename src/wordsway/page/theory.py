@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from wordsway.core.chart import Chart, Curve, Panel, ReferenceLine
@@ -92,8 +91,7 @@ def opening() -> list[str]:
 
 def theory_steps(asked: dict[str, Any], state: WorkerState) -> Iterator[dict[str, Any]]:
     """Events: the plan, the series after every cell, the claims at the end."""
-    requests = requests_of(asked)
-    store = _store(state.store)
+    requests, store = requests_of(asked), Store(state.store)
     cells = [Cell(one, trial) for one in requests for trial in range(asked["trials"])]
     left = [cell for cell in cells if cell.key not in store]
     yield {
@@ -133,14 +131,8 @@ def requests_of(asked: dict[str, Any]) -> list[Request]:
     found = []
     for n in sorted(set(asked["n"])):
         for chosen in asked["maps"]:
-            request = Request(
-                chosen["map"],
-                n,
-                asked["d"],
-                chosen["options"],
-                seed=asked["seed"],
-                data=asked["data"],
-            )
+            how = {"seed": asked["seed"], "data": asked["data"]}
+            request = Request(chosen["map"], n, asked["d"], chosen["options"], **how)
             if Cell(request).size > MOST_SIZE or Cell(request).peak_bytes() > MOST_BYTES:
                 raise InputError(
                     "sizes that take seconds to compute",
@@ -153,40 +145,36 @@ def requests_of(asked: dict[str, Any]) -> list[Request]:
 
 def series(requests: list[Request], store: Store, trials: int) -> list[dict[str, Any]]:
     """Mean S (± sd), certified bound and theory of each map, of the stored cells at every n."""
-    found: dict[str, dict[str, Any]] = {}
-    for request in requests:
-        label = label_of(request)
-        one = found.setdefault(
-            label,
-            {
-                "name": label,
-                "colour": map_colour(request.kind.name),
-                "n": [],
-                "mean": [],
-                "sd": [],
-                "upper": [],
-                "trials": [],
-                "request": request,
-            },
-        )
-        outputs = _outputs(request, store, trials)
-        if not outputs:
-            continue
-        lower = [float(output["lower"]) for output in outputs]
-        upper = [output["upper"] for output in outputs]
-        mean = sum(lower) / len(lower)
-        spread = sum((value - mean) ** 2 for value in lower) / max(1, len(lower) - 1)
-        one["n"].append(request.n)
-        one["mean"].append(mean)
-        one["sd"].append(spread**0.5)
-        sure = None if any(value is None for value in upper) else sum(upper) / len(upper)
-        one["upper"].append(sure)
-        one["trials"].append(len(lower))
-    for one in found.values():
-        request, means = one.pop("request"), dict(zip(one["n"], one["mean"], strict=True))
-        lines = theory_curves(request.map, request.d, means, **request.settings)
+    found = []
+    for label, some in by_label(requests).items():
+        one: dict[str, Any] = {"name": label, "colour": map_colour(some[0].map)}
+        one |= {name: [] for name in ("n", "mean", "sd", "upper", "trials")}
+        for request in some:
+            outputs = _outputs(request, store, trials)
+            if outputs:
+                lower = [float(output["lower"]) for output in outputs]
+                upper = [output["upper"] for output in outputs]
+                mean = sum(lower) / len(lower)
+                spread = sum((value - mean) ** 2 for value in lower) / max(1, len(lower) - 1)
+                one["n"].append(request.n)
+                one["mean"].append(mean)
+                one["sd"].append(spread**0.5)
+                one["upper"].append(None if None in upper else sum(upper) / len(upper))
+                one["trials"].append(len(lower))
+        means = dict(zip(one["n"], one["mean"], strict=True))
+        lines = theory_curves(some[-1].map, some[-1].d, means, **some[-1].settings)
         one["references"] = [{"name": line.label, "x": line.x, "y": line.y} for line in lines]
-    return list(found.values())
+        found.append(one)
+    return found
+
+
+def by_label(requests: list[Request]) -> dict[str, list[Request]]:
+    """The requests of each map with its options."""
+    found: dict[str, list[Request]] = {}
+    for request in requests:
+        options = [f"{name} = {value}" for name, value in request.options.items()]
+        found.setdefault(", ".join([request.kind.title, *options]), []).append(request)
+    return found
 
 
 def _outputs(request: Request, store: Store, trials: int) -> list[dict[str, Any]]:
@@ -196,19 +184,10 @@ def _outputs(request: Request, store: Store, trials: int) -> list[dict[str, Any]
     return [record.outputs for _, record in store.records(done)] if done else []
 
 
-def label_of(request: Request) -> str:
-    """A map with its options."""
-    said = [f"{name} = {value}" for name, value in request.options.items()]
-    return ", ".join([request.kind.title, *said])
-
-
 def claims(requests: list[Request], store: Store, trials: int) -> list[dict[str, str]]:
     """The paper's claim about each map and the slope of log S on log n, judged as in figures."""
-    series: dict[str, list[Request]] = {}
-    for request in requests:
-        series.setdefault(label_of(request), []).append(request)
     rows = []
-    for label, some in series.items():
+    for label, some in by_label(requests).items():
         cells = [(one.n, found) for one in some for found in _outputs(one, store, trials)]
         n, lower = [length for length, _ in cells], [found["lower"] for _, found in cells]
         slope = fit_slope(n, lower)
@@ -227,9 +206,8 @@ def claims(requests: list[Request], store: Store, trials: int) -> list[dict[str,
 
 def theory_file(asked: dict[str, Any], state: WorkerState) -> Iterator[dict[str, Any]]:
     """The stored curves as a file."""
-    requests = requests_of(asked)
     curves, lines = [], []
-    for one in series(requests, _store(state.store), asked["trials"]):
+    for one in series(requests_of(asked), Store(state.store), asked["trials"]):
         if one["n"]:
             curves.append(
                 Curve(one["name"], one["n"], one["mean"], one["sd"], one["upper"], one["colour"])
@@ -263,9 +241,3 @@ def _commands(asked: dict[str, Any]) -> dict[str, str]:
         f"study = parse_study({grid!r})\nprint(ws.sweep(study, 'out/grid').means())"
     )
     return {"command": command, "python": python}
-
-
-def _store(folder: Path | None) -> Store:
-    if folder is None:
-        raise WordswayError("this server has no store")
-    return Store(folder)

@@ -73,17 +73,16 @@ class Recent(Generic[Value]):
 
 
 class WorkerState:
-    """What the tasks of one worker share: models in memory, recent answers, folders, progress.
-
-    ``models`` may be used besides those of the catalogue.
+    """What the tasks of one worker share: models (those ``models`` and the catalogue's), recent
+    answers, folders, progress.
     """
 
     def __init__(
         self,
         models: tuple[str, ...] = (),
         most_models: int = 3,
-        store: Path | None = None,
-        audits: Path | None = None,
+        store: Path = Path("out/page"),
+        audits: Path = Path("out"),
     ) -> None:
         self.allowed = models
         self.store, self.audits = store, audits

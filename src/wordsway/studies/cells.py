@@ -57,10 +57,6 @@ class RequestJob(Job):
     weights: int | None = field(default=None, kw_only=True)
     pair_by: tuple[str, ...] = field(default=(), kw_only=True)
 
-    def __post_init__(self) -> None:
-        if self.trial < 0:
-            raise InputError("trial ≥ 0", self.trial, "count trials from 0")
-
     @property
     def numbers(self) -> dict[str, Any]:
         """The trial and, where they are given, the weights and the names of paired parameters."""
@@ -178,7 +174,6 @@ class FlipJob(RequestJob):
     flips: tuple[LearningOptions, ...] = ()
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         p = self.request.features
         for one in self.flips:
             if one.update == "retrain" and one.train >= p:
@@ -190,14 +185,8 @@ class FlipJob(RequestJob):
 
     @cached_property
     def content(self) -> dict[str, Any]:
-        return (
-            self.request.content
-            | {
-                "flips": [one.content for one in self.flips],
-                "version": FLIPS_VERSION,
-            }
-            | self.numbers
-        )
+        own = {"flips": [one.content for one in self.flips], "version": FLIPS_VERSION}
+        return self.request.content | own | self.numbers
 
     @property
     def drawn(self) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from wordsway.maps.proof import Proof
 from wordsway.optimize import maximise
 from wordsway.studies.corpus_texts import CorpusTexts
 from wordsway.studies.request import Request, check_memory, first_row, request_of, rows_together
-from wordsway.studies.texts import Drawn, GaussianTexts, Source
+from wordsway.studies.texts import GaussianTexts, Source
 
 if TYPE_CHECKING:
     import pandas
@@ -111,12 +111,11 @@ class Measurement(SequenceResult[Trial], items="trials", brief="request mean sd"
         """Average over random Δ and real words: the means over the trials of each number, the
         standard error of the mean from their spread, and the largest change of all.
         """
-        found = {}
-        for name in ("average", "real"):
-            trials = [trial.averages[name] for trial in self.trials if name in trial.averages]
-            if trials:
-                found[name] = _mean_of(trials)
-        return found
+        every = {
+            name: [trial.averages[name] for trial in self.trials if name in trial.averages]
+            for name in ("average", "real")
+        }
+        return {name: _mean_of(trials) for name, trials in every.items() if trials}
 
     def to_dict(self) -> dict[str, Any]:
         request = self.request
@@ -219,17 +218,10 @@ def each_trial(
 
 def source_of(request: Request, progress: Progress = silent) -> Source:
     """The texts of all trials; missing corpora and models are fetched."""
+    n, d, seed = request.n, request.d, request.seed
     if request.data == "gaussian":
-        return GaussianTexts(request.n, request.d, request.seed)
-    return CorpusTexts(
-        request.data,
-        request.n,
-        request.d,
-        request.seed,
-        request.trials,
-        request.texts,
-        progress,
-    )
+        return GaussianTexts(n, d, seed)
+    return CorpusTexts(request.data, n, d, seed, request.trials, request.texts, progress)
 
 
 def run_trial(
@@ -246,6 +238,9 @@ def run_trial(
     search_seed = derive(request.seed, "trial", index, "search")
     drawn = source.draw(index if text is None else text)
     phi = request.build(map_seed)
+    vocabulary = None
+    if request.average is not None and isinstance(source, CorpusTexts):
+        vocabulary = source.words_at(drawn.sample, request.average, search_seed)
     result = sensitivity(
         phi,
         drawn.sample,
@@ -260,7 +255,7 @@ def run_trial(
         certificate=request.certificate,
         proof=proof,
         average=request.average,
-        vocabulary=_vocabulary(request, source, drawn, search_seed),
+        vocabulary=vocabulary,
         memory=request.memory,
         progress=progress,
     )
@@ -305,13 +300,6 @@ def _positions(request: Request, phi: FeatureMap, sample: Sample, seed: int) -> 
         found = maximise(objective, problems, plan, seed=seed, memory=request.memory)
     chosen = found.value.topk(request.shortlist).indices.tolist()
     return [rows[place] for place in chosen]
-
-
-def _vocabulary(request: Request, source: Source, drawn: Drawn, seed: int) -> Any:
-    """Real words for each row, if the average over them is requested and available."""
-    if request.average is None or not isinstance(source, CorpusTexts):
-        return None
-    return source.words_at(drawn.sample, request.average, seed)
 
 
 def _mean_of(trials: Sequence[AverageChange]) -> AverageChange:

@@ -220,15 +220,8 @@ class Request:
         >>> Request("raf", 5, 4, positions="all", effort=2.0).drawn == Request("raf", 5, 4)
         True
         """
-        return Request(
-            self.map,
-            self.n,
-            self.d,
-            self.options,
-            seed=self.seed,
-            data=self.data,
-            texts=self.texts,
-        )
+        how: dict[str, Any] = {"seed": self.seed, "data": self.data, "texts": self.texts}
+        return Request(self.map, self.n, self.d, self.options, **how)
 
     @property
     def sizes(self) -> dict[str, Any]:
@@ -276,20 +269,15 @@ class Request:
             "effort": self.effort,
         }
         plain |= {name: value for name, value in self.options.items() if name not in plain}
-        if self.kind.source:
-            plain["source"] = self.kind.source
-        if self.radius is not None:
-            plain["radius"] = float(self.radius)
-        if self.memory != MEMORY:
-            plain["memory"] = self.memory
-        plain |= self.moves
-        if self.average is not None:
-            plain["average"] = self.average
-        if self.shortlist is not None:
-            plain["shortlist"] = self.shortlist
-        if self.data != "gaussian":
-            plain["texts"] = self.texts.content
-        return plain
+        later = {
+            "source": self.kind.source or None,
+            "radius": None if self.radius is None else float(self.radius),
+            "memory": None if self.memory == MEMORY else self.memory,
+            "average": self.average,
+            "shortlist": self.shortlist,
+            "texts": None if self.data == "gaussian" else self.texts.content,
+        }
+        return plain | {name: one for name, one in later.items() if one is not None} | self.moves
 
 
 def request_of(
@@ -331,14 +319,10 @@ def rows_together(text: str) -> list[int]:
     >>> rows_together("0,3"), rows_together("2-4,7")
     ([0, 3], [2, 3, 4, 7])
     """
-    rows: list[int] = []
-    for part in text.split(","):
-        found = re.fullmatch(r"\s*(\d{1,6})(?:-(\d{1,6}))?\s*", part)
-        if found is None:
-            raise InputError("rows that move together", repr(text), "write 0,3 or 0-7")
-        first = int(found[1])
-        rows += range(first, int(found[2] or first) + 1)
-    if not rows:
+    parts = [re.fullmatch(r"\s*(\d{1,6})(?:-(\d{1,6}))?\s*", part) for part in text.split(",")]
+    spans = [range(int(part[1]), int(part[2] or part[1]) + 1) for part in parts if part]
+    rows = [row for span in spans for row in span]
+    if not rows or None in parts:
         raise InputError("rows that move together", repr(text), "write 0,3 or 0-7")
     return rows
 

@@ -85,6 +85,8 @@ STYLES: dict[str, dict[str, Any]] = {
     },
 }
 COLUMN, TEXT_WIDTH, MOST_HIGH = 3.25, 6.75, 9.0
+#: Inches of a row of panels with their names and keys, at least.
+LEAST_HIGH = 2.2
 #: Points of the smallest and the largest letters in print, and the share of those on a screen.
 SMALLEST, LARGEST, SHARE = 7.0, 9.0, 0.8
 TICKS = 8.0
@@ -126,7 +128,8 @@ def for_print(figure: Figure) -> None:
     names = [(axes, axes.get_title()) for axes in plots if axes.get_title()]
     for axes, _ in names:
         axes.set_title("")
-    figure.set_size_inches(width, max(width * high / wide, MOST_HIGH))
+    rows = max((_rows(axes) for axes in plots), default=0)
+    figure.set_size_inches(width, max(width * high / wide, LEAST_HIGH * rows))
     figure.draw_without_rendering()
     for letter, (axes, name) in zip("abcdefghijklmnopqrstuvwxyz", names, strict=False):
         mark = f"({letter}) " if len(names) > 1 else ""
@@ -182,13 +185,18 @@ def _shrink(figure: Figure) -> None:
 
 def _fit_height(figure: Figure, axes: Axes, shape: float) -> None:
     """Make the figure so high that these axes have their height ÷ width of before."""
-    place = axes.get_subplotspec()
-    rows = 1 if place is None else place.get_gridspec().nrows
+    rows = _rows(axes)
     for _ in range(3):
         figure.draw_without_rendering()
         high, room = figure.get_figheight(), axes.get_position(original=True)
         wanted = shape * room.width * figure.get_figwidth()
         figure.set_figheight(min(MOST_HIGH, high + rows * (wanted - room.height * high)))
+
+
+def _rows(axes: Axes) -> int:
+    """Rows of axes in the figure."""
+    place = axes.get_subplotspec()
+    return 1 if place is None else place.get_gridspec().nrows
 
 
 def key_below(axes: Axes, pairs: Sequence[tuple[Any, str]], columns: int, **look: Any) -> None:
