@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import math
 import platform
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from functools import cache
@@ -43,7 +42,7 @@ def _renderer() -> Any:
     return _load_renderer()
 
 
-class Result(ABC):
+class Result:
     """The result of a verb, with its seed and versions.
 
     A subclass is a frozen dataclass with `frame`; its rendering is defined in
@@ -71,9 +70,11 @@ class Result(ABC):
         """All numbers, ready for JSON."""
         return json_fields(self)
 
-    @abstractmethod
     def frame(self) -> pandas.DataFrame:
-        """The numbers as a data frame."""
+        """The numbers as a data frame: one row, unless a subclass has more."""
+        import pandas
+
+        return pandas.DataFrame([self.to_dict()])
 
     def to_json(self, **options: Any) -> str:
         """One JSON document."""

@@ -6,15 +6,12 @@ import math
 import time
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from wordsway.core.result import Result
 from wordsway.engine.job import Job
 from wordsway.engine.run import Machines
 from wordsway.engine.store import Store
-
-if TYPE_CHECKING:
-    import pandas
 
 #: Seconds that a timed run may take, as estimated from the runs before it.
 AFFORDABLE = 4.0
@@ -70,12 +67,6 @@ class SweepForecast(Result):
             "forecast_seconds": self.seconds,
             "forecast_peak_mb": self.bytes / 1e6,
         }
-
-    def frame(self) -> pandas.DataFrame:
-        """One row."""
-        import pandas
-
-        return pandas.DataFrame([self.to_dict()])
 
 
 def forecast_unfinished(

@@ -232,7 +232,11 @@ class LengthStudy(Figure[dict[str, Length]]):
         return found
 
     def _rows(self, model: ModelLength) -> Finding:
-        rows, mean = (last_layer(model, name) for name in ("rows", "mean"))
+        measured = model.measured
+        rows, mean = (
+            np.array([[one["word"].layers[name][-1] for one in text.windows] for text in measured])
+            for name in ("rows", "mean")
+        )
         ratio = fit_laws(model.values("word", "tokens"), mean / rows)["power"].exponent
         assert ratio is not None
         return self._said(
@@ -323,10 +327,3 @@ def exponent(model: ModelLength, what: str = "change") -> Interval:
     interval = laws["power"].exponent
     assert interval is not None
     return interval
-
-
-def last_layer(model: ModelLength, read_out: str) -> np.ndarray:
-    """The change of the last layer by a read-out, (texts, windows)."""
-    return np.array(
-        [[one["word"].layers[read_out][-1] for one in text.windows] for text in model.measured]
-    )

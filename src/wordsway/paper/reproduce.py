@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,7 +11,7 @@ from wordsway.core.checks import FilePath, OneOf, Seed, validated
 from wordsway.core.errors import InputError, first_line, needs
 from wordsway.core.format import format_seconds
 from wordsway.core.progress import Progress, silent, stretch_of
-from wordsway.core.result import SequenceResult, fields_of, versions
+from wordsway.core.result import SequenceResult, fields_of, table, versions
 from wordsway.engine.forecast import SweepForecast, forecast_unfinished
 from wordsway.engine.job import Job
 from wordsway.engine.run import Machines, Tally, run_jobs
@@ -130,14 +130,7 @@ class Reproduction(SequenceResult[Finding], items="findings", brief="folder quic
 
     def frame(self) -> pandas.DataFrame:
         """A data frame with one row per claim."""
-        import pandas
-
-        columns = [field.name for field in fields(Finding)]
-        return pandas.DataFrame([fields_of(found) for found in self.findings], columns=columns)
-
-    def findings_of(self, source: str) -> list[Finding]:
-        """The paper's claims, or wordsway's own checks."""
-        return [found for found in self.findings if found.source == source]
+        return table(self.findings, Finding)
 
 
 @validated

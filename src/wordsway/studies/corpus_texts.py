@@ -51,9 +51,10 @@ class CorpusTexts:
         if options.padding == "paper":
             _within_paper(n)
         self.n, self.d, self.seed, self.options = n, d, seed, options
-        self.drawn = _drawn(
-            name, context_for(n), seed, n if options.padding == "none" else 0, options, progress
-        )
+        # Texts are cut or padded to the paper's 256 tokens, or to what a longer n needs.
+        context = next((size for size in (PAPER_CONTEXT, 512) if n <= size), n)
+        least = n if options.padding == "none" else 0
+        self.drawn = _drawn(name, context, seed, least, options, progress)
         self.many = ahead is None
         self._upto(ahead or 0)
         self.rows: dict[int, Any] = {}
@@ -76,7 +77,12 @@ class CorpusTexts:
         if index not in self.rows:
             start = index - index % AT_ONCE
             end = min(start + AT_ONCE, len(self.drawn.texts))
-            self._embed([number for number in range(start, end) if number not in self.rows])
+            numbers = [number for number in range(start, end) if number not in self.rows]
+            texts = [self.drawn.texts[number].text for number in numbers]
+            padding = "none" if self.options.padding == "none" else "pad"
+            found = self.drawn.embedder.matrices(texts, self.n, self.d, padding=padding)
+            # In float32 and without what n and d leave out.
+            self.rows |= {number: rows.copy() for number, rows in zip(numbers, found, strict=True)}
         return self.rows[index]
 
     def _upto(self, count: int) -> list[Text]:
@@ -84,15 +90,6 @@ class CorpusTexts:
             with contextlib.suppress(InputError):  # the corpus may have no more
                 return self.drawn.upto(-(-count // AT_ONCE) * AT_ONCE)
         return self.drawn.upto(count)
-
-    def _embed(self, numbers: list[int]) -> None:
-        """Rows of these texts, kept in float32 and without what n and d leave out. Their words are
-        read when one of them is drawn: training needs none.
-        """
-        padding = "none" if self.options.padding == "none" else "pad"
-        texts = [self.drawn.texts[number].text for number in numbers]
-        found = self.drawn.embedder.matrices(texts, self.n, self.d, padding=padding)
-        self.rows |= {number: rows.copy() for number, rows in zip(numbers, found, strict=True)}
 
     def words_at(
         self, sample: Sample, count: int, seed: int
@@ -217,11 +214,6 @@ def _fingerprint(name: str, options: TextOptions, version: Hashable) -> dict[str
         pass
     found = {"corpus_sha256": texts.digest, "labels_sha256": texts.labelling}
     return found | {"model_sha256": locate(model).digest}
-
-
-def context_for(n: int) -> int:
-    """Tokens that texts are cut or padded to: the paper's 256, or what a longer n needs."""
-    return next((size for size in (PAPER_CONTEXT, 512) if n <= size), n)
 
 
 def _within_paper(n: int) -> None:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from wordsway.core.checks import validated
 from wordsway.core.result import Result
 from wordsway.core.runtime import peak_bytes
 from wordsway.studies.cells import jobs_of
 from wordsway.studies.request import Request, trial_bytes, what_does_not_fit
-
-if TYPE_CHECKING:
-    import pandas
 
 
 @dataclass(frozen=True)
@@ -30,12 +27,6 @@ class Forecast(Result):
         costs = {"forecast_seconds": self.seconds, "forecast_peak_mb": self.bytes / 1e6}
         asked = {"trials": self.request.trials, "data": self.request.data}
         return self.request.sizes | train | asked | costs | {"refused": self.refused}
-
-    def frame(self) -> pandas.DataFrame:
-        """One row."""
-        import pandas
-
-        return pandas.DataFrame([self.to_dict()])
 
 
 @validated

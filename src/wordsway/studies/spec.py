@@ -85,17 +85,17 @@ def parse_study(text: str, name: str = "study") -> Study:
     except tomllib.TOMLDecodeError as error:
         raise InputError("TOML", error, "fix this line") from None
     grids = tables.pop("grid", [])
-    if (
-        not isinstance(grids, list)
-        or not grids
-        or not all(isinstance(grid, dict) for grid in grids)
-    ):
+    if not isinstance(grids, list) or {type(grid) for grid in grids} != {dict}:
         raise InputError(
             "at least one [[grid]] table", "none", "write [[grid]] and below it map, n and d"
         )
     _check_keys(text, None, tables, _HEAD)
     found: dict[tuple[Request, Draw], int] = {}
-    paired = _paired(text, tables.pop("pair_by", []))
+    names = tables.pop("pair_by", [])
+    try:
+        paired = paired_names(names if isinstance(names, list) else str(names), _GRID)
+    except InputError as error:
+        raise _with_line(error, text, 0, {"pair_by": names}, {}) from None
     for number, grid in enumerate(grids):
         _check_keys(text, number, grid, _GRID)
         for missing in ("map", "n", "d"):
@@ -120,13 +120,6 @@ def parse_study(text: str, name: str = "study") -> Study:
     return Study(str(tables.get("name", name)), tuple(jobs_of(found, paired)), paired)
 
 
-def _paired(text: str, names: Any) -> tuple[str, ...]:
-    try:
-        return paired_names(names if isinstance(names, list) else str(names), _GRID)
-    except InputError as error:
-        raise _with_line(error, text, 0, {"pair_by": names}, {}) from None
-
-
 def _points(
     text: str, number: int, head: dict[str, Any], grid: dict[str, Any]
 ) -> Iterator[tuple[Request, Draw]]:
@@ -136,21 +129,16 @@ def _points(
     count = math.prod(map(len, spans.values()))
     for values in itertools.product(*spans.values()):
         point = dict(zip(spans, values, strict=True))
+        if "layer" in point:
+            point["layer"] = str(point["layer"])
+        if point.get("positions") == "first":
+            point["positions"] = 0
         try:
             draws = draws_of(point.pop("trials", 1), MOST // count)
-            request = _request(point)
+            request = request_of(**point)
         except InputError as error:
             raise _with_line(error, text, number, head, grid) from None
         yield from ((request, draw) for draw in draws)
-
-
-def _request(point: dict[str, Any]) -> Request:
-    """The request of one point of a grid, which checks every value."""
-    if "layer" in point:
-        point["layer"] = str(point["layer"])
-    if point.get("positions") == "first":
-        point["positions"] = 0
-    return request_of(**point)
 
 
 def _values(key: str, value: Any) -> Sequence[Any]:

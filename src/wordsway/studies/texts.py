@@ -115,17 +115,14 @@ class LabelledGaussianTexts:
         return Drawn(sample, self._seed(index), about)
 
     def matrix(self, index: int) -> torch.Tensor:
-        found = self._kept.get(index)
-        if found is None:
-            found = self._draw(index)
-            if index < self._room:
-                self._kept[index] = found
-        return found
-
-    def _draw(self, index: int) -> torch.Tensor:
+        if index in self._kept:
+            return self._kept[index]
         X = Sample.gaussian(self.n, self.d, self._seed(index)).X
         # X and −X are equally likely, so turning X balances the labels and nothing else.
-        return -X if float((X * self.teacher).sum()) * self.label(index) < 0 else X
+        X = -X if float((X * self.teacher).sum()) * self.label(index) < 0 else X
+        if index < self._room:
+            self._kept[index] = X
+        return X
 
     def _seed(self, index: int) -> int:
         return derive(self.seed, "lesson", index)

@@ -32,7 +32,9 @@ def provenance(result: Result, more: Mapping[str, str] | None = None) -> dict[st
     if isinstance(model, Mapping):
         facts["model"] = model_name(model)
         facts |= {
-            name.replace("_", " "): value if isinstance(value, str) else _spelled(value)
+            name.replace("_", " "): value
+            if isinstance(value, str)
+            else json.dumps(value, default=str, ensure_ascii=False)
             for name, value in model.items()
             if name not in ("model", "name") and value is not None
         }
@@ -45,20 +47,12 @@ def provenance(result: Result, more: Mapping[str, str] | None = None) -> dict[st
     return facts
 
 
-def _spelled(value: object) -> str:
-    return json.dumps(value, default=str, ensure_ascii=False)
-
-
-def _versions(versions: Mapping[str, str]) -> str:
-    return ", ".join(f"{name} {version}" for name, version in versions.items())
-
-
 _NAMES = {"seconds": "time", "peak_mb": "peak memory"}
 _FACTS: dict[str, Any] = {
     "seed": str,
     "seconds": format_seconds,
     "peak_mb": lambda megabytes: format_bytes(megabytes * 1e6),
-    "versions": _versions,
+    "versions": lambda versions: ", ".join(f"{name} {one}" for name, one in versions.items()),
 }
 
 
@@ -93,35 +87,15 @@ def band(
 
 def chart_view(chart: Chart) -> b.ResultView:
     """The picture, and its numbers."""
-    numbers = b.Fold("Numbers", [plain_table(chart)], open=False)
+    numbers = b.Fold("Numbers", [frame_table(chart.frame())], open=False)
     return b.ResultView(chart.title or "Chart", [chart, numbers], picture=lambda: chart)
 
 
 def plain_view(result: Result) -> b.ResultView:
     """The class's name and the rows of ``frame()``."""
-    title = title_of(result)
-    return b.ResultView(title, [b.headline(title), plain_table(result)], provenance(result))
-
-
-def title_of(result: Result) -> str:
-    """The name of its class, in words."""
-    name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", type(result).__name__).lower()
-    return name.capitalize()
-
-
-def plain_table(result: Result) -> b.Table:
-    """The rows of ``frame()``; without a table, the single values of ``to_dict()``."""
-    try:
-        frame = result.frame()
-    except NotImplementedError:
-        single = {
-            name: value
-            for name, value in result.to_dict().items()
-            if not isinstance(value, (dict, list, tuple))
-        }
-        rows = [[shortened(name, 40), cell(value)] for name, value in single.items()]
-        return b.Table([b.Column("name", "text"), b.Column("value")], rows)
-    return frame_table(frame)
+    title = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", type(result).__name__).lower().capitalize()
+    table = frame_table(result.frame())
+    return b.ResultView(title, [b.headline(title), table], provenance(result))
 
 
 def frame_table(frame: pandas.DataFrame, shown: int = 20) -> b.Table:

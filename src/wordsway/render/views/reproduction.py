@@ -45,7 +45,7 @@ def reproduction_view(result: Reproduction) -> b.ResultView:
     tables = [
         b.Table(COLUMNS, [_row(found) for found in findings], title, shown=1000, on_page=1000)
         for kind, title in TABLES.items()
-        if (findings := result.findings_of(kind))
+        if (findings := [found for found in result.findings if found.source == kind])
     ]
     blocks += [*tables, b.soft(HOW_DECIDED)] if tables else []
     blocks += [
