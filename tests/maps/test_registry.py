@@ -15,7 +15,7 @@ import torch
 import wordsway as ws
 from wordsway.core.runtime import peak_bytes
 from wordsway.maps.registry import MAPS, all_options, check_options, kind_of
-from wordsway.page.theory import map_colour
+from wordsway.page.theory import MAP_COLOURS
 
 ONE_POINT = ws.Plan(starts=1, explore=0, keep=1, rounds=0, steps=2)
 SIZES = [(10, 40, 1), (60, 192, 60), (250, 768, 1), (8_000, 768, 8_000)]
@@ -38,7 +38,7 @@ def test_a_kind_builds_the_map_of_its_name(name: str) -> None:
 def test_titles_colours_and_markers_tell_maps_apart() -> None:
     for look in ("title", "about"):
         assert len({getattr(kind, look) for kind in MAPS.values()}) == len(MAPS)
-    assert len({map_colour(name) for name in MAPS}) == len(MAPS)
+    assert len({MAP_COLOURS.get(name) for name in MAPS}) == len(MAPS)
 
 
 def test_unknown_names_and_options_are_refused_with_the_known_ones() -> None:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import secrets
 from collections.abc import Awaitable, Callable, MutableMapping
-from http.cookies import CookieError, SimpleCookie
 from typing import Any, ClassVar
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import urlencode
 
 import h11  # which uvicorn installs
+from starlette.datastructures import MutableHeaders
+from starlette.requests import HTTPConnection
+from starlette.responses import JSONResponse
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 Message = MutableMapping[str, Any]
@@ -51,15 +52,10 @@ class Guard:
             if scope["type"] == "lifespan":
                 await self.app(scope, receive, send)
             return
-        headers = [
-            (name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]
-        ]
-        reason = self._refusal(headers)
-        if reason is not None:
-            await _answer(send, *reason)
-            return
-        if self.token is not None and not self._has_token(headers):
-            await self._welcome(scope, send)
+        asked = HTTPConnection(scope)
+        refused = self._refusal(asked) or self._without_token(asked)
+        if refused is not None:
+            await refused(scope, receive, send)
             return
         answered = False
         taken = 0
@@ -78,89 +74,59 @@ class Guard:
                 answered = True
                 if taken > self.body:  # the application reported it differently
                     message["status"] = 413
-                own = {name for name, _ in message["headers"]}
-                message["headers"] = [*message["headers"]] + [
-                    (name.encode(), value.encode())
-                    for name, value in HEADERS.items()
-                    if name.encode() not in own
-                ]
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers.setdefault(name, value)
             await send(message)
 
         try:
             await self.app(scope, limited, with_headers)
         except TooLarge:
             if not answered:
-                await _answer(send, 413, f"a request may have at most {self.body:,} bytes")
+                await self._too_large()(scope, receive, send)
 
-    def _refusal(self, headers: list[tuple[str, str]]) -> tuple[int, str] | None:
+    def _too_large(self) -> JSONResponse:
+        return _answer(413, f"a request may have at most {self.body:,} bytes")
+
+    def _refusal(self, asked: HTTPConnection) -> JSONResponse | None:
         """Why a request is refused, or None."""
-        names = self.names()
-        hosts = [value.strip().lower() for name, value in headers if name == "host"]
+        names, headers = self.names(), asked.headers
+        hosts = [value.strip().lower() for value in headers.getlist("host")]
         if len(hosts) != 1 or hosts[0] not in names:
-            return 403, "wrong Host header: open the address that wordsway serve printed"
-        origins = [value.strip().lower() for name, value in headers if name == "origin"]
-        if any(origin not in {f"http://{name}" for name in names} for origin in origins):
-            return 403, "requests from other sites are refused"
-        lengths = [value for name, value in headers if name == "content-length"]
+            return _answer(403, "wrong Host header: open the address that wordsway serve printed")
+        origins = {value.strip().lower() for value in headers.getlist("origin")}
+        if not origins <= {f"http://{name}" for name in names}:
+            return _answer(403, "requests from other sites are refused")
+        lengths = headers.getlist("content-length")
         if any(not value.isdigit() or int(value) > self.body for value in lengths):
-            return 413, f"a request may have at most {self.body:,} bytes"
+            return self._too_large()
         return None
 
-    def _has_token(self, headers: list[tuple[str, str]]) -> bool:
-        assert self.token is not None
-        shown = [value for name, value in headers if name == "authorization"]
-        for name, value in headers:
-            if name == "cookie":
-                try:
-                    found = SimpleCookie(value).get(COOKIE)
-                except CookieError:
-                    continue
-                shown += [f"Bearer {found.value}"] if found is not None else []
-        wanted = f"Bearer {self.token}".encode()
-        return any(
-            secrets.compare_digest(value.encode("latin-1", "replace"), wanted) for value in shown
-        )
-
-    async def _welcome(self, scope: Message, send: Send) -> None:
-        """Exchange the token in the address for a cookie; refuse anything else."""
-        try:
-            asked = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
-        except ValueError:
-            asked = []
-        given = [value for name, value in asked if name == "token"]
-        good = any(
-            secrets.compare_digest(value.encode("utf-8", "replace"), str(self.token).encode())
-            for value in given
-        )
-        if not good or scope["method"] != "GET":
-            await _answer(
-                send, 401, "open the address that wordsway serve printed: it contains the token"
-            )
-            return
-        left = urlencode([(name, value) for name, value in asked if name != "token"])
+    def _without_token(self, asked: HTTPConnection) -> JSONResponse | None:
+        """Exchange the token in the address for a cookie, and refuse requests without a token."""
+        shown = asked.headers.getlist("authorization")
+        shown.append(f"Bearer {asked.cookies.get(COOKIE, '')}")
+        if self.token is None or any(_same(one, f"Bearer {self.token}") for one in shown):
+            return None
+        given = asked.query_params.getlist("token")
+        if asked.scope["method"] != "GET" or not any(_same(one, self.token) for one in given):
+            remedy = "open the address that wordsway serve printed: it contains the token"
+            return _answer(401, remedy)
+        items = asked.query_params.multi_items()
+        left = urlencode([(name, value) for name, value in items if name != "token"])
+        path = "/" + asked.scope["raw_path"].decode("latin-1").lstrip("/").split("?")[0]
         cookie = f"{COOKIE}={self.token}; HttpOnly; SameSite=Strict; Path=/"
-        path = "/" + scope["raw_path"].decode("latin-1").lstrip("/").split("?")[0]
-        await _answer(
-            send,
-            303,
-            "welcome",
-            {"location": path + (f"?{left}" if left else ""), "set-cookie": cookie},
-        )
+        where = {"location": path + (f"?{left}" if left else ""), "set-cookie": cookie}
+        return _answer(303, "welcome", where)
 
 
-async def _answer(
-    send: Send, status: int, message: str, more: dict[str, str] | None = None
-) -> None:
-    body = json.dumps({"error": {"message": message, "status": status}}).encode()
-    headers = HEADERS | {"content-type": "application/json"} | (more or {})
-    await send(
-        {
-            "type": "http.response.start",
-            "status": status,
-            "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
-        }
-    )
-    await send({"type": "http.response.body", "body": body})
+def _same(given: str, wanted: str) -> bool:
+    return secrets.compare_digest(given.encode("utf-8", "replace"), wanted.encode())
+
+
+def _answer(status: int, message: str, more: dict[str, str] | None = None) -> JSONResponse:
+    error = {"message": message, "status": status}
+    return JSONResponse({"error": error}, status, headers=HEADERS | (more or {}))
 
 
 class LimitedProtocol(H11Protocol):

@@ -42,15 +42,8 @@ MAP_COLOURS = {
     "multi-head": "#882255",
     "linear-attention": "#999933",
 }
-
-
-def map_colour(name: str) -> str:
-    """The colour of a map; grey for a map without its own.
-
-    >>> map_colour("raf"), map_colour("a new map")
-    ('#D55E00', '#999999')
-    """
-    return MAP_COLOURS.get(name, "#999999")
+#: Of a map without its own colour.
+GREY = "#999999"
 
 
 def maps_steps(asked: dict[str, Any], state: WorkerState) -> Iterator[dict[str, Any]]:
@@ -63,7 +56,7 @@ def maps_steps(asked: dict[str, Any], state: WorkerState) -> Iterator[dict[str, 
                 "name": kind.name,
                 "title": kind.title,
                 "about": kind.about,
-                "colour": map_colour(kind.name),
+                "colour": MAP_COLOURS.get(kind.name, GREY),
                 "options": [
                     {"name": one.name, "default": one.default, "help": one.help}
                     for one in kind.options
@@ -147,7 +140,7 @@ def series(requests: list[Request], store: Store, trials: int) -> list[dict[str,
     """Mean S (± sd), certified bound and theory of each map, of the stored cells at every n."""
     found = []
     for label, some in by_label(requests).items():
-        one: dict[str, Any] = {"name": label, "colour": map_colour(some[0].map)}
+        one: dict[str, Any] = {"name": label, "colour": MAP_COLOURS.get(some[0].map, GREY)}
         one |= {name: [] for name in ("n", "mean", "sd", "upper", "trials")}
         for request in some:
             outputs = _outputs(request, store, trials)

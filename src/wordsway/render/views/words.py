@@ -190,7 +190,7 @@ def _layers(words: Words) -> b.Table:
 
     def change(layer: int) -> Callable[[WordSway], b.Cell]:
         style: b.Style = "bold" if layer == words.layer else ""
-        return lambda word: b.Span(number(word.profile[layer]), style)
+        return lambda word: b.Span(number((word.profile or ())[layer]), style)
 
     columns = [b.Column("word", "text", cell=lambda word: word.word)]
     columns += [b.Column(str(layer), cell=change(layer)) for layer in range(words.layers + 1)]
