@@ -48,7 +48,7 @@ def comparison(figure: IngredientStudy, frame: pandas.DataFrame) -> str:
         "|---|---|---|---|---|---|",
     ]
     labels = [
-        (question.title, one) for question in figure.questions for one in question.ingredients
+        (question, one) for question, compared in figure.questions.items() for one in compared
     ]
     checked = violated = 0
     seen: set[Ingredient] = set()

@@ -181,7 +181,7 @@ def test_ingredients_keep_or_lose_a_word_by_their_slopes() -> None:
     assert set(verdicts(zoo(-0.25, noise=0.5)).values()) == {"undecided", "agrees"}  # certificates
     chart = figure.drawing(zoo(0.0))
     assert [len(panel.curves) for panel in chart.panels] == [
-        len(question.ingredients) for question in QUESTIONS
+        len(compared) for compared in QUESTIONS.values()
     ]
 
 

@@ -334,12 +334,11 @@ def laws(n: Any, lower: Any, upper: Any = None, *, seed: Seed = 0) -> Laws:
 
 def _hull(interval: Interval | None, others: Sequence[Interval | None]) -> Interval | None:
     """An interval that contains these, too."""
-    every = [one for one in others if one is not None]
     if interval is None:
         return None
-    low = min(interval.low, *(one.low for one in every)) if every else interval.low
-    high = max(interval.high, *(one.high for one in every)) if every else interval.high
-    return replace(interval, low=low, high=high)
+    every = [interval, *(one for one in others if one is not None)]
+    ends = {"low": min(one.low for one in every), "high": max(one.high for one in every)}
+    return replace(interval, **ends)
 
 
 def _curves(n: Any, lower: Any, upper: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:

@@ -46,13 +46,8 @@ class Record:
     facts: dict[str, Any]
 
 
-@dataclass(frozen=True)
-class _Line:
-    """Where a line is."""
-
-    path: Path
-    offset: int
-    length: int
+#: The file of a line, its first byte and its length.
+Place = tuple[Path, int, int]
 
 
 class Store:
@@ -61,7 +56,7 @@ class Store:
     def __init__(self, folder: Path | str) -> None:
         self.folder = Path(folder)
         self.segments = self.folder / "segments"
-        self._done: dict[str, _Line] = {}
+        self._done: dict[str, Place] = {}
         self._failed: dict[str, str] = {}
         self._read: dict[Path, int] = {}
         #: The segment that this run appends to, and its length.
@@ -104,13 +99,13 @@ class Store:
                         raise InvalidRecord("a line is longer than any record")
                     break  # it is being written, or its run was killed
                 try:
-                    self._note(parse(line), _Line(path, offset, len(line)))
+                    self._note(parse(line), (path, offset, len(line)))
                 except (InvalidRecord, ValueError, RecursionError) as error:
                     self._warn(f"{path}, byte {offset}", error)
                 offset += len(line)
         self._read[path] = offset
 
-    def _note(self, document: dict[str, Any], place: _Line) -> None:
+    def _note(self, document: dict[str, Any], place: Place) -> None:
         key = key_of(document["content"])
         if "error" in document:
             self._failed[key] = str(document["error"])
@@ -156,14 +151,14 @@ class Store:
     def records(self, keys: Iterable[str] | None = None) -> Iterator[tuple[str, Record]]:
         """The records of these jobs (of all), in the order of their keys."""
         for key in sorted(self._done if keys is None else set(keys) & self._done.keys()):
-            place = self._done[key]
+            path, offset, length = self._done[key]
             try:
-                with _open(place.path) as file:
-                    file.seek(place.offset)
-                    document = parse(file.read(place.length))
+                with _open(path) as file:
+                    file.seek(offset)
+                    document = parse(file.read(length))
             except (InvalidRecord, OSError) as error:
                 del self._done[key]
-                self._warn(f"{place.path}, byte {place.offset}", error)
+                self._warn(f"{path}, byte {offset}", error)
                 continue
             yield key, Record(*(document[name] for name in ("content", "outputs", "facts")))
 
@@ -178,7 +173,7 @@ class Store:
         except OSError as error:
             self._own = None  # the next record begins a new segment
             raise refusal(self.folder, error) from None
-        self._note(document, _Line(path, self._end, len(line)))
+        self._note(document, (path, self._end, len(line)))
         self._end += len(line)
         return key_of(document["content"])
 

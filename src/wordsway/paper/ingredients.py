@@ -6,7 +6,7 @@ of log S against log n of 0 keeps a word; a slope of −1/2 loses it, as fully c
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -50,101 +50,71 @@ class Ingredient:
         )
 
 
-@dataclass(frozen=True)
-class Question:
-    """One panel: a question, and the ingredients that are compared."""
-
-    title: str
-    ingredients: tuple[Ingredient, ...]
-
-
 def scores(name: str, label: str | None = None, *, keeps: bool = True) -> Ingredient:
     """Attention with other scores."""
     return Ingredient(label or name, "attention", {"scores": name}, keeps)
 
 
 SOFTMAX = Ingredient("softmax (RAF)", "raf")
-QUESTIONS = (
-    Question(
-        "How are scores scaled?",
-        (
-            SOFTMAX,
-            scores("sink", "softmax with a sink"),
-            scores("softmax-log-n", "scores × log n"),
-            scores("softmax-1/d", "scores over d", keeps=False),
-            scores("qk-norm", "QK-norm", keeps=False),
-            scores("l2", "L2 distances", keeps=False),
-        ),
+#: One panel each: a question, and the ingredients that are compared.
+Questions = Mapping[str, Sequence[Ingredient]]
+QUESTIONS: Questions = {
+    "How are scores scaled?": (
+        SOFTMAX,
+        scores("sink", "softmax with a sink"),
+        scores("softmax-log-n", "scores × log n"),
+        scores("softmax-1/d", "scores over d", keeps=False),
+        scores("qk-norm", "QK-norm", keeps=False),
+        scores("l2", "L2 distances", keeps=False),
     ),
-    Question(
-        "What replaces softmax?",
-        (
-            SOFTMAX,
-            scores("sigmoid"),
-            scores("differential"),
-            scores("sparsemax"),
-            Ingredient("ReLU, normalised", "relu-raf", keeps=False),
-            scores("linear-attention", "linear attention", keeps=False),
-        ),
+    "What replaces softmax?": (
+        SOFTMAX,
+        scores("sigmoid"),
+        scores("differential"),
+        scores("sparsemax"),
+        Ingredient("ReLU, normalised", "relu-raf", keeps=False),
+        scores("linear-attention", "linear attention", keeps=False),
     ),
-    Question(
-        "Without a normaliser?",
-        (
-            SOFTMAX,
-            scores("relu/n", "ReLU / n", keeps=False),
-            scores("linear/n", "linear / n", keeps=False),
-        ),
+    "Without a normaliser?": (
+        SOFTMAX,
+        scores("relu/n", "ReLU / n", keeps=False),
+        scores("linear/n", "linear / n", keeps=False),
     ),
-    Question(
-        "Heads, masks, positions?",
-        (
-            Ingredient("8 heads, Q K V O", "attention", {"heads": 8}),
-            Ingredient("… causal", "attention", {"heads": 8, "mask": "causal"}),
-            Ingredient("… RoPE", "attention", {"heads": 8, "pe": "rope"}),
-            Ingredient("… ALiBi", "attention", {"heads": 8, "pe": "alibi"}),
-            Ingredient("… sinusoidal", "attention", {"heads": 8, "pe": "sinusoidal"}),
-        ),
+    "Heads, masks, positions?": (
+        Ingredient("8 heads, Q K V O", "attention", {"heads": 8}),
+        Ingredient("… causal", "attention", {"heads": 8, "mask": "causal"}),
+        Ingredient("… RoPE", "attention", {"heads": 8, "pe": "rope"}),
+        Ingredient("… ALiBi", "attention", {"heads": 8, "pe": "alibi"}),
+        Ingredient("… sinusoidal", "attention", {"heads": 8, "pe": "sinusoidal"}),
     ),
-    Question(
-        "What stands around it?",
-        (
-            SOFTMAX,
-            Ingredient("X + RAF", "raf", {"residual": True}, keeps=False),
-            Ingredient("LayerNorm(RAF)", "raf", {"norm": "layer"}, keeps=None),
-            Ingredient(
-                "LayerNorm(X + RAF)", "raf", {"residual": True, "norm": "layer"}, keeps=False
-            ),
-            Ingredient("RF, no attention", "rf", keeps=False),
-        ),
+    "What stands around it?": (
+        SOFTMAX,
+        Ingredient("X + RAF", "raf", {"residual": True}, keeps=False),
+        Ingredient("LayerNorm(RAF)", "raf", {"norm": "layer"}, keeps=None),
+        Ingredient("LayerNorm(X + RAF)", "raf", {"residual": True, "norm": "layer"}, keeps=False),
+        Ingredient("RF, no attention", "rf", keeps=False),
     ),
-)
-
-READ_OUTS = (
-    Question(
-        "What is read?",
-        (
-            SOFTMAX,
-            Ingredient("their mean", "raf", {"read_out": "mean"}, keeps=False),
-            Ingredient("one other row", "raf", {"read_out": "1"}),
-            Ingredient("the last row", "raf", {"read_out": "last"}),
-        ),
+}
+READ_OUTS: Questions = {
+    "What is read?": (
+        SOFTMAX,
+        Ingredient("their mean", "raf", {"read_out": "mean"}, keeps=False),
+        Ingredient("one other row", "raf", {"read_out": "1"}),
+        Ingredient("the last row", "raf", {"read_out": "last"}),
     ),
-    Question(
-        "… behind a residual stream?",
-        (
-            Ingredient("X + RAF", "raf", {"residual": True}, keeps=False),
-            Ingredient("their mean", "raf", {"residual": True, "read_out": "mean"}, keeps=False),
-            Ingredient("one other row", "raf", {"residual": True, "read_out": "1"}, keeps=None),
-        ),
+    "… behind a residual stream?": (
+        Ingredient("X + RAF", "raf", {"residual": True}, keeps=False),
+        Ingredient("their mean", "raf", {"residual": True, "read_out": "mean"}, keeps=False),
+        Ingredient("one other row", "raf", {"residual": True, "read_out": "1"}, keeps=None),
     ),
-)
+}
 
 
 @dataclass(frozen=True)
 class IngredientStudy(GridFigure):
     """S against n for each ingredient of each question, Gaussian texts and reviews."""
 
-    questions: tuple[Question, ...] = QUESTIONS
+    questions: Questions = field(default_factory=lambda: QUESTIONS, hash=False)
     n: tuple[int, ...] = (16, 32, 64, 128, 256)
     quick_n: tuple[int, ...] = (16, 32, 64)
     #: Data and widths: reviews have the width of the model.
@@ -153,7 +123,7 @@ class IngredientStudy(GridFigure):
 
     @property
     def ingredients(self) -> list[Ingredient]:
-        every = [one for question in self.questions for one in question.ingredients]
+        every = [one for compared in self.questions.values() for one in compared]
         return [one for place, one in enumerate(every) if one not in every[:place]]
 
     def jobs(self, sources: Sources, *, quick: bool = False, seed: int = 0) -> list[Cell]:
@@ -203,9 +173,9 @@ class IngredientStudy(GridFigure):
     def drawing(self, data: pandas.DataFrame) -> Chart:
         panels = []
         for name, some in data.groupby("data"):
-            for question in self.questions:
+            for question, compared in self.questions.items():
                 curves = []
-                for colour, ingredient in enumerate(question.ingredients):
+                for colour, ingredient in enumerate(compared):
                     rows = self.rows_of(some, ingredient)
                     if rows.empty:
                         continue
@@ -213,7 +183,7 @@ class IngredientStudy(GridFigure):
                     told = "" if slope is None else f": {minus(slope.value, '.2f')}"
                     curves.append(mean_curve(rows, ingredient.label + told, colour))
                 if curves:
-                    title = f"{question.title} · {name}, d = {int(some['d'].iloc[0])}"
+                    title = f"{question} · {name}, d = {int(some['d'].iloc[0])}"
                     panels.append(Panel(title, curves, logarithmic=True, y_label="S"))
         return Chart(panels, columns=min(4, len(self.questions)))
 
@@ -222,8 +192,8 @@ class IngredientStudy(GridFigure):
 OPTIONS = tuple(
     dict.fromkeys(
         name
-        for question in (*QUESTIONS, *READ_OUTS)
-        for ingredient in question.ingredients
+        for compared in (*QUESTIONS.values(), *READ_OUTS.values())
+        for ingredient in compared
         for name in ingredient.options
     )
 )
