@@ -24,9 +24,6 @@ def pairs_command(
         str | None, typer.Argument(help="The other text.", metavar="[TEXT_B]")
     ] = None,
     draws: int = opt.option(100, "Number of random real words to compare each pair with."),
-    seed: int = opt.SEED,
-    encoding: str | None = opt.ENCODING,
-    device: str = opt.DEVICE,
     forecast: bool = opt.FORECAST,
 ) -> None:
     """How different are two similar texts to a model?
@@ -39,7 +36,7 @@ def pairs_command(
         raise InputError(
             "two texts, or a table of pairs", repr(first[:40]), 'write both: "It is." "It is not."'
         )
-    how: dict[str, Any] = {"draws": draws, "seed": seed, "encoding": encoding, "device": device}
+    how = encoders.how | {"draws": draws}
     with progress_line("loading the model") as progress:
         from wordsway.auditing.pairs import forecast_pairs, pairs
         from wordsway.core.result import fields_of
@@ -88,9 +85,6 @@ class AuditOptions:
     baselines: bool = opt.option(
         True, "Also measure word overlap, mean word vectors and random weights."
     )
-    seed: int = opt.SEED
-    encoding: str | None = opt.ENCODING
-    device: str = opt.DEVICE
 
 
 @dataclass(frozen=True)
@@ -122,7 +116,7 @@ def audit_command(
     from wordsway.auditing.running import forecast_request
     from wordsway.core.result import fields_of
 
-    names, asked = encoders.models, opt.given(audited)
+    names, asked = encoders.models, opt.given(audited) | encoders.how
     gate = fail_under or ()
     with progress_line() as progress:
         if run.forecast:
@@ -186,9 +180,6 @@ class LengthOptions:
     baselines: bool = opt.option(
         True, "Also measure random weights, mean word vectors and random maps."
     )
-    seed: int = opt.SEED
-    encoding: str | None = opt.ENCODING
-    device: str = opt.DEVICE
 
 
 @dataclass(frozen=True)
@@ -213,7 +204,7 @@ def length_command(
     from wordsway.auditing.running import forecast_request
     from wordsway.lengths.length import LengthRequest, length
 
-    asked = opt.given(measured) | {"windows": _sizes(measured.windows)}
+    asked = opt.given(measured) | encoders.how | {"windows": _sizes(measured.windows)}
     with progress_line() as progress:
         if run.forecast:
             request = LengthRequest(encoders.models, **asked)

@@ -261,11 +261,19 @@ class EndpointOptions:
 
 @dataclass(frozen=True)
 class EncoderOptions(EndpointOptions):
-    """One or several models that turn texts into vectors, here or at an endpoint."""
+    """Models that turn texts into vectors, here or at an endpoint, and how they read texts."""
 
     model: list[str] | None = option(
         None, f"{_MODEL}, or python:module:function, which runs your code; may be repeated."
     )
+    seed: int = SEED
+    encoding: str | None = ENCODING
+    device: str = DEVICE
+
+    @property
+    def how(self) -> dict[str, Any]:
+        """The seed, the encoding of files and the device, as verbs take them."""
+        return {"seed": self.seed, "encoding": self.encoding, "device": self.device}
 
     @property
     def models(self) -> list[Any]:

@@ -10,6 +10,7 @@ import typer
 
 from wordsway.cli import options as opt
 from wordsway.cli.output import echo_json, finish, print_result, progress_line
+from wordsway.core.atomic import read_text
 from wordsway.core.errors import InputError
 
 
@@ -120,7 +121,7 @@ def swap_command(
     """
     sentence = opt.text_of(text)
     budget = opt.bytes_of(memory)
-    mine = None if among is None else _lines(among)
+    mine = among and read_text(among, "a text file with one word per line").splitlines()
     from wordsway.probing.request import SwapRequest
     from wordsway.probing.swap import swaps_of
 
@@ -141,17 +142,6 @@ def swap_command(
         probe = sent.opened(model, loading, line)
         result = swaps_of(sentence, word, probe, request, line)
     output.deliver(result)
-
-
-def _lines(path: Path) -> list[str]:
-    try:
-        return path.read_text("utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(
-            "a text file with one word per line",
-            f"{path} ({error})",
-            "check the path and its encoding",
-        ) from None
 
 
 @dataclass(frozen=True)

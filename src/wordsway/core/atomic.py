@@ -1,4 +1,4 @@
-"""Write files atomically, and remove partial files left by killed processes."""
+"""Write files atomically, remove partial files left by killed processes, and read whole texts."""
 
 from __future__ import annotations
 
@@ -11,10 +11,23 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from wordsway.core.errors import InputError, first_line
+
 #: Age in seconds after which a partial file is abandoned: no write takes that long.
 STALE = 6 * 3600.0
 _PARTIAL = re.compile(r"\..*\.[0-9a-f]{32}\.part")
 _swept: set[Path] = set()
+
+
+def read_text(path: Path, expected: str) -> str:
+    """The text of a UTF-8 file, or an error that says what was expected."""
+    try:
+        return path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else first_line(error)
+        raise InputError(
+            expected, f"{path} ({reason})", "check the path and its encoding"
+        ) from None
 
 
 @contextmanager

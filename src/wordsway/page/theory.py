@@ -26,8 +26,8 @@ from wordsway.studies.request import Request
 
 #: Limits of one cell: features times rows, and bytes; larger ones need the command line.
 MOST_SIZE, MOST_BYTES = 3e6, 3 * 2**30
-#: Part of the label of a theoretical curve that does not fall.
-STAYS = "Ω(1)"
+#: The maps that are shown first: by the theory S of one falls, and S of the other does not.
+OPENING = ["rf", "raf"]
 #: Okabe and Ito's colours first: colour-blind readers can distinguish them.
 MAP_COLOURS = {
     "rf": "#0072B2",
@@ -50,7 +50,7 @@ def maps_steps(asked: dict[str, Any], state: WorkerState) -> Iterator[dict[str, 
     """The maps of the registry, and their options."""
     yield {
         "kind": "maps",
-        "opening": opening(),
+        "opening": OPENING,
         "maps": [
             {
                 "name": kind.name,
@@ -65,21 +65,6 @@ def maps_steps(asked: dict[str, Any], state: WorkerState) -> Iterator[dict[str, 
             for kind in MAPS.values()
         ],
     }
-
-
-def opening() -> list[str]:
-    """The maps that are shown first: by the theory S of one falls, and S of the other does not.
-
-    >>> opening()
-    ['rf', 'raf']
-    """
-    found: dict[bool, str] = {}
-    for name in MAPS:
-        request = Request(name, 4, 4)
-        labels = [one.label for one in request.kind.references(request.d, **request.settings)]
-        if labels:
-            found.setdefault(any(STAYS in label for label in labels), name)
-    return list(found.values())
 
 
 def theory_steps(asked: dict[str, Any], state: WorkerState) -> Iterator[dict[str, Any]]:

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from wordsway.core.atomic import read_text
 from wordsway.core.checks import FilePath, OneOf, Seed, validated
-from wordsway.core.errors import InputError, first_line, needs
+from wordsway.core.errors import InputError, needs
 from wordsway.core.format import format_seconds
 from wordsway.core.progress import Progress, silent, stretch_of
 from wordsway.core.result import SequenceResult, fields_of, table, versions
@@ -224,24 +225,13 @@ def with_text(chosen: list[Figure[Any]], path: Path | str | None) -> list[Figure
     """The figures, 3.3 with the text of a file."""
     if path is None:
         return chosen
-    text, name = read_text(Path(path)), Path(path).name
+    text, name = " ".join(read_text(Path(path), "a UTF-8 text file").split()), Path(path).name
+    if not text:
+        raise InputError("a text file with words", f"{path} is empty", "choose another file")
     return [
         replace(figure, text=text, source=name) if isinstance(figure, AttractedLayers) else figure
         for figure in chosen
     ]
-
-
-def read_text(path: Path) -> str:
-    """The text of a file, without needless space."""
-    try:
-        text = " ".join(path.read_text(encoding="utf-8").split())
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(
-            "a readable UTF-8 text file", f"{path} ({first_line(error)})", ""
-        ) from None
-    if not text:
-        raise InputError("a text file with words", f"{path} is empty", "choose another file")
-    return text
 
 
 def _draw(figure: Figure[Any], data: Any, folder: Path, style: str) -> DrawnFigure:

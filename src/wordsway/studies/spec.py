@@ -25,6 +25,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from wordsway.core.atomic import read_text
 from wordsway.core.errors import InputError
 from wordsway.engine.job import Job
 from wordsway.maps.registry import all_options
@@ -63,14 +64,7 @@ _GRID = (*_REQUEST, *all_options(), *_TEXTS, *_LEARNING)
 
 def load_study(path: Path | str) -> Study:
     """The study of a TOML file."""
-    path = Path(path)
-    try:
-        text = path.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(
-            "a TOML file", f"{path} ({error.__class__.__name__})", "check the path"
-        ) from None
-    return parse_study(text, path.stem)
+    return parse_study(read_text(Path(path), "a TOML file"), Path(path).stem)
 
 
 def parse_study(text: str, name: str = "study") -> Study:

@@ -77,7 +77,9 @@ def attracted_view(result: Attracted) -> b.ResultView:
         )
         for when, values in (("before", result.before), ("after", result.after))
     ]
-    moved, drawn = _moved(result), _drawn(result)
+    moved, (before, after) = _moved(result), result.drawn
+    shares = f"{before:.3f} before, {after:.3f} after"
+    drawn = f"mean attention of the other tokens to it, {_shown(result)}: {shares}"
     how = f"Δ at the input, ρ = {result.reach:g} · seed {result.seed}"
     facts = {"reach": f"ρ = {result.reach:g} of the token's own norm", "Δ is added to": "input"}
     return b.ResultView(
@@ -103,12 +105,6 @@ def _moved(result: Attracted) -> str:
         start, end = word_spans(result.text)[result.word]
         name, which = result.text[start:end], f"word {result.word}"
     return f"“{name}” ({which}) moved so that {heads} to it"
-
-
-def _drawn(result: Attracted) -> str:
-    before, after = result.drawn
-    shares = f"{before:.3f} before, {after:.3f} after"
-    return f"mean attention of the other tokens to it, {_shown(result)}: {shares}"
 
 
 def _shown(result: Attracted) -> str:
