@@ -69,9 +69,8 @@ def measure_command(
 
     Example: wordsway measure --map raf --n 120 --d 768 --trials 10
     """
-    from wordsway.studies.forecast import Forecast
     from wordsway.studies.forecast import forecast as predict
-    from wordsway.studies.measure import Measurement, run_trials
+    from wordsway.studies.measure import run_trials
 
     request = drawn.request(
         ctx, columns, memory=opt.bytes_of(memory), **vars(within), **vars(moves)
@@ -80,25 +79,21 @@ def measure_command(
         raise InputError(
             "one trial with --proof", f"--trials {request.trials}", "leave --trials away"
         )
+    if forecast:
+        print_result(predict(request), as_json)
+        return
     with progress_line() as progress:
-        result: Forecast | Measurement
-        if forecast:
-            result = predict(request)
-        else:
-            result = run_trials(request, progress=progress, proof=proof is not None)
-    missing = False
-    if isinstance(result, Measurement) and proof is not None:
-        found = result.trials[0].proof if result.trials else None
-        missing = found is None
-        if found is not None:
-            found.save(proof)
+        result = run_trials(request, progress=progress, proof=proof is not None)
+    proved = [trial.proof for trial in result.trials if trial.proof is not None]
+    if proof is not None and proved:
+        proved[0].save(proof)
     print_result(result, as_json)
-    if missing:
+    if proof is not None and not proved:
         raise WordswayError(
             "no proof was written: the verifier does not cover this map or this question, so the "
             "upper bound rests on float64"
         )
-    if getattr(result, "interrupted", False):
+    if result.interrupted:
         raise typer.Exit(1)
 
 

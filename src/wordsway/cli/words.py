@@ -121,7 +121,9 @@ def swap_command(
     """
     sentence = opt.text_of(text)
     budget = opt.bytes_of(memory)
-    mine = among and read_text(among, "a text file with one word per line").splitlines()
+    mine = None
+    if among is not None:
+        mine = read_text(among, "a text file with one word per line").splitlines()
     from wordsway.probing.request import SwapRequest
     from wordsway.probing.swap import swaps_of
 
