@@ -333,9 +333,7 @@ class OutputOptions:
             ending_of(path)
 
     def deliver(self, result: Result, **options: Any) -> None:
-        """Write the files, then print ``to_dict(**options)`` as JSON, or show the result and the
-        names of the files.
-        """
+        """Write the files, then print JSON (``to_dict(**options)``) or the result."""
         paths = list(dict.fromkeys(self.out or ()))
         made = {path.parent for path in paths if not path.parent.exists()}
         written = [result.save(path) for path in paths]

@@ -54,10 +54,7 @@ def atomic(path: Path) -> Iterator[Path]:
 
 
 def remove_stale(folder: Path, seconds: float = STALE) -> int:
-    """Remove partial files that have not been written to for ``seconds``; return their number.
-
-    Only regular files that `atomic` named are removed, and only directly in this folder.
-    """
+    """Remove old partial files that `atomic` named, directly in this folder; their number."""
     removed = 0
     with suppress(OSError):
         for entry in os.scandir(folder):

@@ -40,9 +40,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class ReferenceLine:
-    """A line to compare with: theory, or a rate. Grey unless it has the colour of a curve, and not
-    in the key where it has no label.
-    """
+    """Theory or a rate: grey unless it has a colour, not in the key without a label."""
 
     label: str
     x: Sequence[float]

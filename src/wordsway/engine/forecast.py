@@ -76,9 +76,7 @@ def forecast_unfinished(
     what: str = "cells",
     memory: int | None = None,
 ) -> SweepForecast:
-    """Time on this machine of the jobs that the store does not have, starting the workers included,
-    and their memory: admission by memory decides how many run at once.
-    """
+    """Time and memory, on this machine, of the jobs that the store does not have."""
     every = {job.key: job for job in jobs}
     left = [job for key, job in every.items() if store is None or key not in store]
     here = Machines(workers, memory=memory)

@@ -187,9 +187,7 @@ def _file(module: str, folder: str) -> Path | None:
 
 @lru_cache(maxsize=256)
 def _bindings(path: Path) -> dict[str, list[ast.stmt]]:
-    """The top-level statements of a file by the names that they bind; ``*`` has all of them. A
-    block under ``if __name__ == "__main__"`` binds none.
-    """
+    """The top-level statements of a file by the names that they bind; ``*`` has all of them."""
     found: dict[str, list[ast.stmt]] = {}
     for statement in ast.parse(path.read_bytes()).body:
         if isinstance(statement, ast.If) and "__name__" in ast.unparse(statement.test):

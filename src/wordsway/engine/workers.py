@@ -37,9 +37,7 @@ LONG = 1.0
 
 @dataclass(frozen=True)
 class JobOutcome:
-    """The result of a job: outputs and facts, or an error. ``refused``: versions or data of the
-    worker differ from those of the run.
-    """
+    """Outputs and facts of a job, or an error; ``refused``: other versions or data."""
 
     job: Job
     outputs: dict[str, Any] | None

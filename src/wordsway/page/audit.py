@@ -149,9 +149,7 @@ def start_steps(request: dict[str, Any], state: WorkerState) -> Iterator[dict[st
 
 
 def asked_for(result: dict[str, Any], state: WorkerState) -> dict[str, Any]:
-    """The arguments of an audit, as far as its result records them. A model that the server
-    offers by its folder is named by its folder.
-    """
+    """The arguments of a stored audit; models that the server offers are named by folder."""
     offered = {label: name for name, label in labels_of(state.allowed).items()}
     models = [ModelName.of(model["name"]) for model in result["models"]]
     scores = [score for model in result["models"] for score in model["kinds"]]

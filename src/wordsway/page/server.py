@@ -1,7 +1,4 @@
-"""The server of the page: its files, and requests that worker processes answer as streams.
-
-The server's own process loads no model and no torch, so that it responds while workers compute.
-"""
+"""The server of the page: files, and requests that workers answer; it loads no torch itself."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The place *Theory*: S of random maps against n, with certified bands, theory and claims.
-
-Cells are those of `wordsway sweep`, kept in a store: a second request reads them from there.
-"""
+"""The place *Theory*: S of random maps against n; its cells are those of `wordsway sweep`."""
 
 from __future__ import annotations
 

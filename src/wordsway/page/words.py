@@ -1,7 +1,4 @@
-"""The place *Words*: tiers as they are done, and everything about one word.
-
-Every number comes from `wordsway.probing.words.measure`, the generator behind `wordsway words`.
-"""
+"""The place *Words*: the tiers of `wordsway words` as they are done, and all about one word."""
 
 from __future__ import annotations
 

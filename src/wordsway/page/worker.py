@@ -92,10 +92,7 @@ class WorkerState:
         self.answers = Recent[Any](ANSWERS)
 
     def probe(self, name: str, *, eager: bool = False) -> Probe:
-        """The model of this name, loaded once.
-
-        ``eager`` returns a variant whose attention weights can be read; it shares all parameters.
-        """
+        """The model of this name, loaded once; ``eager``: with readable attention."""
         self.checked(name)
         if name not in self.probes.values:
             self.progress("loading the model", 0, 0)

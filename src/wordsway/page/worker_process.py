@@ -151,9 +151,7 @@ class WorkerProcess:
             raise Refused({"message": message, "status": 503}) from None
 
     async def _stop(self) -> None:
-        """Wait until the process has stopped the cancelled task, or end the process; then the next
-        request has its turn.
-        """
+        """Wait until the task has stopped, or replace the process; then free the turn."""
         heard, spent = time.monotonic(), None
         kind = "event"
         while kind == "event":

@@ -90,9 +90,7 @@ class LearnedFlips(GridFigure):
     label: str = "N = {:,.0f}"
 
     def jobs(self, sources: Sources, *, quick: bool = False, seed: int = 0) -> list[FlipJob]:
-        """One job per map and trial; the quick numbers of training texts have jobs of their own,
-        so that a full run finds them in the store.
-        """
+        """One job per map and trial; a full run finds those of a quick one in the store."""
         if self.data not in sources.by_width.get(self.d, []):
             return []
         chosen = (QUICK_WIDTH, sources.preferred(QUICK_WIDTH))

@@ -304,10 +304,7 @@ class TrainingJob(Job):
     def _audit(
         self, cases: Sequence[Case], rows: WordRows, network: Network
     ) -> dict[str, float | None]:
-        """The audit of the vectors that the classifier reads: the score against small edits and
-        against rewordings, the percentile of the deciding word among random words in its place,
-        and the median change by it.
-        """
+        """Scores, percentile and median change of what the classifier reads."""
         box = BlackBox(self.network, "trained", lambda texts: pooled(network, rows(texts)))
         encoder = BlackBoxEncoder(box, "pooled")
         effects = changes_of(encoder, places_of(cases), draws=DRAWS, seed=self.seed)
@@ -441,9 +438,7 @@ class TrainingStudy(GridFigure):
         return [*found, certificates(self.name, data)]
 
     def _judge(self, where: str, rows: pandas.DataFrame) -> list[Finding]:
-        """The claims on one network and task. Ratios are paired by seed; nothing is claimed about
-        the time before the task is learnt where a trial never learns it.
-        """
+        """The claims on one network and task; ratios are paired by seed."""
         ordered = rows.sort_values("step")
         own, control = (ordered[ordered["shuffled"] == one] for one in (False, True))
         after, shuffled = (one.groupby("trial").last() for one in (own, control))

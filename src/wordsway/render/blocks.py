@@ -203,10 +203,7 @@ class LayerHeat:
 
 @dataclass(frozen=True)
 class Bars:
-    """A picture of columns of bars with common names, and layers or curves next to them.
-
-    ``lines`` are vertical lines of the first column: (place, label, style), the label "" for none.
-    """
+    """Columns of bars with common names; ``lines`` of the first are (place, label, style)."""
 
     title: str
     names: Sequence[str]

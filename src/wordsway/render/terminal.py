@@ -247,9 +247,7 @@ def _widths(head: b.Column, cells: Sequence[Text | BarCell]) -> list[int]:
 
 
 def _add_column(table: Grid, head: b.Column, least: int, widest: int | None) -> None:
-    """If a table does not fit, bars are drawn shorter, prose is wrapped, then texts are cut;
-    numbers never are.
-    """
+    """Bars get shorter, prose is wrapped and texts are cut to fit; numbers never are."""
     table.add_column(
         Text(one_line(head.name)),
         justify="right" if head.kind == "number" else "left",

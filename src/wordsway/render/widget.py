@@ -1,6 +1,4 @@
-"""A heat map to click in, inside a notebook (extra `notebook`): the modules of saved pages. Without
-the extra a result shows itself as a static view, with the same numbers.
-"""
+"""A heat map to click in, inside a notebook (extra `notebook`): the modules of saved pages."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Learning trials: each adds one new text to the same training texts, under new weights, and
-changes one of its words.
-"""
+"""Learning trials: a new text under new weights, of which one word changes."""
 
 from __future__ import annotations
 

@@ -189,9 +189,7 @@ def measure(
 def run_trials(
     request: Request, *, progress: Progress = silent, proof: bool = False
 ) -> Measurement:
-    """Run the trials of a request. Ctrl-C keeps the finished ones: the result then says that it was
-    interrupted. With ``proof``, each trial has a verified proof where its map has a verifier.
-    """
+    """Run the trials, with verified proofs where wanted; Ctrl-C keeps the finished ones."""
     check_memory(request)
     source = source_of(request, progress)
     run = partial(run_trial, request, source, proof=proof)

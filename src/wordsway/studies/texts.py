@@ -1,7 +1,4 @@
-"""Where the texts of a study come from: Gaussian rows, or a corpus through a pretrained model.
-
-Drawing by seed gives every trial its own text; the first texts of many trials are those of few.
-"""
+"""Where texts come from: Gaussian rows or a corpus; few trials have the first texts of many."""
 
 from __future__ import annotations
 

@@ -59,9 +59,7 @@ def document(
 
 
 def bundled(entry: str, package: str = SHARED, *, module: bool = False) -> str:
-    """The modules that ``entry`` needs, each after those that it imports, as one script: a function
-    that runs, or a module that exports what the entry exports.
-    """
+    """The modules that ``entry`` needs as one script, each after those that it imports."""
     order: list[str] = []
 
     def visit(name: str, path: tuple[str, ...] = ()) -> None:

@@ -43,4 +43,5 @@ def _view_of(kind: type) -> Callable[[Result], ResultView]:
 
 def view_of(result: Result) -> ResultView:
     """Return how a result looks."""
-    return _view_of(type(result))(result)
+    kind: type = type(result)
+    return _view_of(kind)(result)

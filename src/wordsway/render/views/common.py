@@ -24,9 +24,7 @@ def model_name(model: Mapping[str, Any]) -> str:
 
 
 def provenance(result: Result, more: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Everything needed to reproduce the numbers, as far as the result records it: the model, the
-    entries of ``more``, then seed, time, memory and versions.
-    """
+    """The model, the entries of ``more``, then seed, time, memory and versions."""
     model = getattr(result, "model", None)
     facts: dict[str, str] = {}
     if isinstance(model, Mapping):
