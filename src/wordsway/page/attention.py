@@ -7,6 +7,7 @@ closed form. The slider sets its length; every position of the slider is compute
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import torch
@@ -65,10 +66,9 @@ def attention_steps(request: dict[str, Any], state: WorkerState) -> Iterator[dic
     for done, reach in enumerate(sorted(REACHES, key=lambda one: (abs(one - wanted), one))):
         state.progress(f"Δ of length {reach:g}", done, len(REACHES))
         key = key_of("attract", request | {"reach": reach, "layer": None, "head": None})
-        if key not in state.answers.values:
-            name, seed = _named(encoded, request["word"]), request["seed"]
-            state.answers.keep(key, attract(request["text"], name, probe, reach=reach, seed=seed))
-        found: Attracted = state.answers.values[key]
+        name, seed = _named(encoded, request["word"]), request["seed"]
+        make = partial(attract, request["text"], name, probe, reach=reach, seed=seed)
+        found: Attracted = state.answers.get(key, make)
         assert found.delta is not None
         moved = encoded.embeds.clone()
         moved[list(rows)] += found.delta.to(moved)

@@ -53,19 +53,16 @@ TASKS = {"length/kinds": length_kinds, "length": length_steps, "length/file": le
 def _measured(request: dict[str, Any], state: WorkerState) -> Length:
     for name in request["models"]:
         state.checked(name)
-    asked = {name: one for name, one in request.items() if name != "ending"}
-    key = key_of("length", asked)
-    if key not in state.answers.values:
-        found = length(
-            **_options(request),
-            out=state.store / "length",
-            workers=1,
-            progress=state.progress,
-        )
+
+    def measured() -> Length:
+        options = _options(request) | {"out": state.store / "length", "workers": 1}
+        found = length(**options, progress=state.progress)
         if found.interrupted:
             raise WordswayError("the measurement was interrupted: start it again to resume")
-        state.answers.keep(key, found)
-    result: Length = state.answers.values[key]
+        return found
+
+    asked = {name: one for name, one in request.items() if name != "ending"}
+    result: Length = state.answers.get(key_of("length", asked), measured)
     return result
 
 

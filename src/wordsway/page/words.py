@@ -13,7 +13,7 @@ from wordsway.page.commands import pairs_command, words_command, words_python
 from wordsway.page.worker import WorkerState, file_event, key_of
 from wordsway.probing.differences import word_edits
 from wordsway.probing.request import WordsRequest
-from wordsway.probing.results import Words
+from wordsway.probing.results import Swaps, Words
 from wordsway.probing.swap import swap
 from wordsway.probing.words import measure
 from wordsway.render.views.words import tier_numbers, words_data
@@ -123,35 +123,25 @@ def _event(which: int, found: Words, *, final: bool) -> dict[str, Any]:
 
 def word_steps(ask: dict[str, Any], state: WorkerState) -> Iterator[dict[str, Any]]:
     """One word: its curve with profile and ceiling, then its most effective replacements."""
-    key = key_of("word", ask)
-    kept = state.answers.values.get(key)
-    if kept is None:
-        probe = state.probe(ask["model"])
-        request = request_of(ask, tiers=["curve"], word=ask["index"])
-        *_, one = measure(ask["text"], probe, request, state.progress)
-        yield _curve_event(one)
-        found = swap(
-            one.text,
-            ask["index"],
-            probe,
-            target=request.wanted,
-            top=TOP,
-            worst_case=False,
-            seed=request.seed,
-            progress=state.progress,
-        )
-        kept = (one, found)
-        state.answers.keep(key, kept)
-    else:
-        yield _curve_event(kept[0])
-    yield {"kind": "swaps", "swaps": kept[1].to_dict()}
-    yield {"kind": "done"}
+    request = request_of(ask, tiers=["curve"], word=ask["index"])
 
+    def measured() -> Words:
+        *_, last = measure(ask["text"], state.probe(ask["model"]), request, state.progress)
+        return last
 
-def _curve_event(one: Words) -> dict[str, Any]:
+    one: Words = state.answers.get(key_of("word", ask), measured)
     word = one.words[0]
     found = {"word": word.to_dict(), "layer": one.layer, "numbers": tier_numbers(one, word)}
-    return {"kind": "curve"} | found
+    yield {"kind": "curve"} | found
+
+    def swapped() -> Swaps:
+        how = {"target": request.wanted, "top": TOP, "seed": request.seed, "worst_case": False}
+        probe = state.probe(ask["model"])
+        return swap(one.text, ask["index"], probe, progress=state.progress, **how)
+
+    swaps: Swaps = state.answers.get(key_of("swaps", ask), swapped)
+    yield {"kind": "swaps", "swaps": swaps.to_dict()}
+    yield {"kind": "done"}
 
 
 def words_file(ask: dict[str, Any], state: WorkerState) -> Iterator[dict[str, Any]]:

@@ -68,9 +68,9 @@ def _varying(table: pandas.DataFrame, *names: str) -> pandas.DataFrame:
 
 def sweep_forecast_view(cost: SweepForecast) -> b.ResultView:
     left = b.Span(f"{cost.left:,} of {cost.total:,} {cost.what} left", "bold")
-    line = f": about {format_seconds(cost.seconds)} with {cost.workers} idle workers, "
+    time = f"about {format_seconds(cost.seconds)} with {cost.workers} workers on an idle machine"
     memory = f"peak memory {format_bytes(cost.bytes)} in total"
-    return b.ResultView("Forecast of a sweep", [b.plain(left, line, memory)])
+    return b.ResultView("Forecast of a sweep", [b.plain(left, f": {time}, {memory}")])
 
 
 def tally_line(tally: Tally, store: object) -> str:
