@@ -337,8 +337,8 @@ def _hull(interval: Interval | None, others: Sequence[Interval | None]) -> Inter
     if interval is None:
         return None
     every = [interval, *(one for one in others if one is not None)]
-    ends = {"low": min(one.low for one in every), "high": max(one.high for one in every)}
-    return replace(interval, **ends)
+    low, high = min(one.low for one in every), max(one.high for one in every)
+    return replace(interval, low=low, high=high)
 
 
 def _curves(n: Any, lower: Any, upper: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
