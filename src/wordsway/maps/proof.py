@@ -56,6 +56,8 @@ if TYPE_CHECKING:
 SLACK, LARGER_SLACK = 1e-3, 1e-2
 #: By how much numbers are raised that have to be above a computed one.
 RAISED = 1 + 1e-6
+#: By which factor the ratios ρ of two prices, whose norms together a proof uses, differ.
+JOINED = 1.1
 #: Fully connected maps with more weights than this have no verifier: it would take hours.
 MOST_WEIGHTS = 2**20
 
@@ -333,7 +335,7 @@ class _Attention:
             found = certify_row(layer, self.bounds, read, rows, r).upper.tolist()
             for i, move in zip(rows, found, strict=True):
                 move += r if self.layers.residual and i == read else 0.0
-                yield self._claim(i, move, r), self._silence(i, r)
+                yield self._claim(i, move, r), self._one_row(i, read) | self._silence(i, r)
             return
         for i in rows:
             reach = r
@@ -351,6 +353,15 @@ class _Attention:
     def _claim(self, i: int, move: float, reach: float) -> dict[str, Any]:
         found = {"row": int(i), "upper": move / self.norm * (1 + self.slack)}
         return found | ({} if self.sizes is None else {"reach": reach})
+
+    def _one_row(self, i: int, read: int) -> dict[str, Array]:
+        """One row needs no price: its score and β are all that matters, and the verifier halves the
+        cells by itself.
+        """
+        moved = i != read and bool(self.layer.rows_attending_to(i)[read])
+        cells = [[lo, hi, 0.0, 1.0, 0.0] for lo, hi in ((-self.radius, 0.0), (0.0, self.radius))]
+        axis = _array(self.layer.X[i])
+        return {"axis": axis, "cells": np.array(cells), "weights": np.ones(int(moved))}
 
     def _silence(self, i: int, reach: float) -> dict[str, Array]:
         """How keys are weighted in the bound of a ReLU row."""
@@ -381,8 +392,10 @@ class _Attention:
             best = torch.minimum(best, value)
         lam, kappa, *nu = (part.exp() for part in tuned)
         found = {}
-        if prices.joined is not None:
-            found["joined"] = np.array(prices.joined.at[1:])
+        if prices.joined is not None:  # κ is raised to λρ, so that few ρ are needed
+            steps = ((kappa / lam).log() / math.log(JOINED)).ceil()
+            kappa = lam * JOINED**steps * (1 - 1e-12)
+            found["joined"] = _array(JOINED ** steps.unique())
         lo[0], hi[-1] = -r, r
         lo[1:] = hi[:-1]
         table = torch.stack([lo, hi, lam, kappa, nu[0] if nu else torch.zeros_like(lo)], 1)

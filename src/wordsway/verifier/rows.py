@@ -2,26 +2,27 @@
 
     max over β in [lo, hi] and u of  F(p(u), β) − λ(c·t)² − ν(c·t)⁴,
 
-    F = square·q² + own·p² + plain·p + gain·|q| + 2β(cross·p·q + tilt·|q|)
-        + (quartic·(p·q)² + quadratic·q²)/κ,     q = p − p⁰,
-
-p(u) = σ(u), or u₊/(R + u₊) for ReLU scores, and t the distance of u − u⁰ from {βA·e}.
+F, p(u) and t are those of docs/proofs.md, "One-dimensional maxima".
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import NamedTuple
 
-from wordsway.verifier.balls import arb, float_above, float_below, require, square
+from wordsway.proof_format import Array
+from wordsway.verifier.balls import arb, float_above, float_below, require, root, square
 
-#: Logits beyond which rows are nearly silent or won; points in between; most intervals halved.
-REACH, POINTS, HALVED = 9.0, 12, 300
+#: Points of u to begin with, their distance for σ, and most intervals halved.
+POINTS, STEP, HALVED = 12, 1.5, 300
+#: Tolerances of rows relative to their caps, tried in turn; how often a cell is halved.
+TOLERANCES, DEPTH = (1e-2, 1e-3, 1e-4, 1e-5), 14
 
 
-class Beta(NamedTuple):
+class Cell(NamedTuple):
     """β in [lo, hi], with the multipliers used there."""
 
     lo: float
@@ -38,14 +39,15 @@ class Beta(NamedTuple):
 
 @dataclass
 class Row:
-    """One row: its score ``start`` = u⁰ and share ``before`` = p⁰ without a move, how far its score
-    can move, A·e, its weight c, a bound ``cap`` of F, the numbers of F, and R for ReLU scores.
+    """One row: its score ``start`` = u⁰ and share ``before`` = p⁰ without a move, A·e and the
+    length ``across`` of the rest of A, its weight c, a bound ``cap`` of F, the numbers of F, and R
+    for ReLU scores.
     """
 
     start: arb
     before: arb
-    reach: arb
     ae: arb
+    across: arb
     weight: arb
     cap: arb
     square: arb | int = 0
@@ -83,20 +85,18 @@ class Row:
         total = self.rest + arb(u0) if u0 >= 0 else arb("nan")
         return self.rest / total**2, 2 * self.rest / total**3
 
-    def breaks(self) -> list[float]:
-        """Points of u that cover its range, to begin with."""
-        low, high = float_below(self.start - self.reach), float_above(self.start + self.reach)
-        bottom, top = max(low, -REACH), min(high, REACH)
-        inner = [bottom + (top - bottom) * k / POINTS for k in range(POINTS + 1)]
-        if self.rest is not None:
-            inner = [max(high, 0.0) * (k / POINTS) ** 2 for k in range(POINTS + 1)]
+    def breaks(self, low: float, high: float) -> list[float]:
+        """Points of u that cover [low, high], to begin with; 0 is among them, the kink of ReLU."""
+        inner = [STEP * (k - POINTS // 2) for k in range(POINTS + 1)]
+        if self.rest is not None:  # shares at equal distances
+            inner = sorted({float(self.rest.mid()) * k / (POINTS - k) for k in range(POINTS)})
         return [low, *(u for u in inner if low < u < high), math.nextafter(high, math.inf)]
 
-    def largest(self, cell: Beta, tolerance: float, limit: arb | None = None) -> arb:
-        """An upper bound of the maximum, within about ``tolerance``; where t ≤ ``limit`` if given.
+    def largest(self, cell: Cell, room: arb, tolerance: float) -> arb:
+        """An upper bound of the maximum over t² ≤ across²·``room``, within about ``tolerance``.
         Intervals of u are halved; docs/proofs.md has the two bounds that are used on each.
         """
-        ends = arb(cell.lo) * self.ae, arb(cell.hi) * self.ae
+        ends, limit = (arb(cell.lo) * self.ae, arb(cell.hi) * self.ae), self.across * root(room)
         near, far, inverse = ends[0].min(ends[1]), ends[0].max(ends[1]), 1 / arb(cell.kappa)
         squared, fourth = arb(cell.lam) * self.weight**2, arb(cell.nu) * self.weight**4
         concave = self.quartic * self.before**2 * inverse
@@ -114,20 +114,18 @@ class Row:
                 (_, F, of_beta, of_kappa), a = self.point(u), arb(u) - self.start
                 F += of_kappa * inverse + (of_beta * arb(cell.lo)).max(of_beta * arb(cell.hi))
                 beyond, short = a - far, near - a
-                paid, reached = price(beyond.max(short)), -math.inf
-                if limit is None or not beyond.max(short) > limit:
-                    reached = float((F.min(self.cap) - paid).lower())
+                paid = price(beyond.max(short))
+                reached = float((F.min(self.cap) - paid).lower())
                 values[u] = F.upper(), (F - paid).upper(), beyond, short, reached
             return values[u]
 
-        waiting, found, halved = list(pairwise(self.breaks())), arb(0), 0
-        attained = max(value(u)[4] for u in self.breaks())
+        low, high = self.start + near - limit, self.start + far + limit
+        breaks, found, halved = self.breaks(float_below(low), float_above(high)), arb(0), 0
+        waiting, attained = list(pairwise(breaks)), max(value(u)[4] for u in breaks)
         while waiting:
             u0, u1 = waiting.pop()
             (F0, f0, beyond0, short0, _), (F1, f1, beyond1, short1, _) = value(u0), value(u1)
             apart = beyond0 if beyond0 > 0 else short1 if short1 > 0 else arb(0)
-            if limit is not None and apart > limit:
-                continue
             p0, p1 = self.point(u0)[0], self.point(u1)[0]
             first = F0.max(F1) + concave * square(p1 - p0) / 8
             bound = (first.min(self.cap) if first.is_finite() else self.cap) - price(apart)
@@ -145,3 +143,40 @@ class Row:
             else:
                 found = found.max(bound)
         return found
+
+
+#: In one cell: its rows, a bound of ‖Δ⊥‖², and the cell's bound given the sum over its rows.
+Parts = tuple[list[Row], arb, Callable[[arb], arb]]
+
+
+def cells_of(values: Array, r: float) -> list[Cell]:
+    """The cells of the file: they cover [−r, r], and their multipliers are not negative."""
+    require(values.ndim == 2 and values.shape[1] == 5 and len(values) > 0, "cells have 5 numbers")
+    cells = [Cell(*row) for row in values.tolist()]
+    ends = [-r, *(cell.hi for cell in cells)]
+    covered = all(cell.lo <= end for cell, end in zip(cells, ends, strict=False)) and ends[-1] >= r
+    require(covered and all(cell.lo <= cell.hi for cell in cells), "the cells cover [−r, r]")
+    require(bool((values[:, 2:] >= 0).all() and (values[:, 3] > 0).all()), "λ, ν ≥ 0 and κ > 0")
+    return cells
+
+
+def prove_cells(cells: list[Cell], parts_of: Callable[[Cell], Parts], target: arb) -> None:
+    """Refuse unless the bound of every cell, halved where that helps, is at most ``target``: rows
+    are bounded more and more finely until it is, or cannot be.
+    """
+    waiting = [(cell, 0) for cell in cells]
+    while waiting:
+        cell, depth = waiting.pop()
+        rows, room, finish = parts_of(cell)
+        for part in TOLERANCES:
+            total = sum((row.largest(cell, room, part * float(row.cap)) for row in rows), arb(0))
+            if finish(total) <= target:
+                break
+            least = (total - part * sum(row.cap for row in rows)).nonnegative_part()
+            if part == TOLERANCES[-1] or finish(least) > target:
+                named = f"the change is at most U‖φ(X)‖ in the cell [{cell.lo:.6g}, {cell.hi:.6g}]"
+                require(depth < DEPTH, named)
+                middle = cell.lo + (cell.hi - cell.lo) / 2
+                halves = cell._replace(hi=middle), cell._replace(lo=middle)
+                waiting += [(half, depth + 1) for half in halves]
+                break
