@@ -76,20 +76,15 @@ def first_line(error: object, limit: int = 200) -> str:
     return (lines[0].strip() if lines else type(error).__name__)[:limit]
 
 
-#: Remedies for failed file operations, by error number.
+#: Remedies for failed file operations, with the numbers of their errors.
 _DISK_REMEDIES = {
-    errno.ENOSPC: "free some space there",
-    errno.EDQUOT: "free some space there",
-    errno.ENOTDIR: "remove the file in its way",
-    errno.EEXIST: "remove the file in its way",
-    errno.EISDIR: "remove the folder in its way",
-    errno.EACCES: "make it writable",
-    errno.EPERM: "make it writable",
-    errno.EROFS: "make it writable",
-    errno.EBUSY: "end the program that uses it",
-    errno.ETXTBSY: "end the program that uses it",
-    errno.ESTALE: "mount its file system again",
-    errno.EIO: "check its disk",
+    "free some space there": (errno.ENOSPC, errno.EDQUOT),
+    "remove the file in its way": (errno.ENOTDIR, errno.EEXIST),
+    "remove the folder in its way": (errno.EISDIR,),
+    "make it writable": (errno.EACCES, errno.EPERM, errno.EROFS),
+    "end the program that uses it": (errno.EBUSY, errno.ETXTBSY),
+    "mount its file system again": (errno.ESTALE,),
+    "check its disk": (errno.EIO,),
 }
 
 
@@ -100,7 +95,8 @@ def disk_refusal(error: OSError) -> tuple[str, str]:
     ('Device or resource busy', 'end the program that uses it')
     """
     reason = os.strerror(error.errno) if error.errno else first_line(error)
-    return reason, _DISK_REMEDIES.get(error.errno or 0, "try again")
+    known = (remedy for remedy, codes in _DISK_REMEDIES.items() if error.errno in codes)
+    return reason, next(known, "try again")
 
 
 def exit_reason(code: int | None) -> str:

@@ -92,16 +92,13 @@ class Result:
         .html (one self-contained page), .svg, .png, .pdf, .json, .csv or .parquet, as far as they
         apply to this result. ``style`` "icml" draws pictures for print.
         """
-        written: Path = _renderer().save(self, Path(path), style)
-        return written
+        return _renderer().save(self, Path(path), style)
 
     def __rich__(self) -> RenderableType:
-        panel: RenderableType = _renderer().terminal(self)
-        return panel
+        return _renderer().terminal(self)
 
     def _repr_html_(self) -> str:
-        fragment: str = _renderer().fragment(self)
-        return fragment
+        return _renderer().fragment(self)
 
 
 Item = TypeVar("Item")
@@ -122,8 +119,7 @@ class SequenceResult(Result, Generic[Item]):
             cls._items = items
 
     def _sequence(self) -> Sequence[Item]:
-        found: Sequence[Item] = getattr(self, self._items)
-        return found
+        return getattr(self, self._items)
 
     def __repr__(self) -> str:
         facts = super().__repr__().removesuffix(")").partition("(")[2] if self._brief else ""

@@ -129,8 +129,7 @@ class DaskCluster:
             )
         error = future.exception()
         if error is None:
-            outcome: JobOutcome = future.result()
-            return outcome
+            return future.result()
         return JobOutcome(job, None, {}, f"{type(error).__name__}: {first_line(error)}")
 
     def _check_workers(self, provenance: Provenance) -> int:
@@ -160,8 +159,7 @@ class DaskCluster:
         return len(workers)
 
     def _workers(self) -> dict[str, Any]:
-        found: dict[str, Any] = self.client.scheduler_info(n_workers=-1)["workers"]
-        return found
+        return self.client.scheduler_info(n_workers=-1)["workers"]
 
     def close(self) -> None:
         with contextlib.suppress(Exception):

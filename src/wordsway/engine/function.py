@@ -142,8 +142,7 @@ def _imported(named: ImportableFunction) -> Callable[..., Any]:
     found: Any = space[first]
     for part in rest:
         found = getattr(found, part)
-    called: Callable[..., Any] = found
-    return called
+    return found
 
 
 def _sources(module: str, name: str, folder: str) -> Iterator[str]:

@@ -62,8 +62,7 @@ def _measured(request: dict[str, Any], state: WorkerState) -> Length:
         return found
 
     asked = {name: one for name, one in request.items() if name != "ending"}
-    result: Length = state.answers.get(key_of("length", asked), measured)
-    return result
+    return state.answers.get(key_of("length", asked), measured)
 
 
 def _options(request: dict[str, Any]) -> dict[str, Any]:

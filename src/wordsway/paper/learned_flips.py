@@ -176,19 +176,14 @@ class LearnedFlips(GridFigure):
         )
 
     def _points(self, rows: pandas.DataFrame) -> list[PointSeries]:
+        colours = self.trains if self.by == "train" else [penalty for _, penalty in self.losses]
         clouds = []
         for pair, some in rows.groupby(["loss", self.by], dropna=False):
             loss, value = str(pair[0]), float(pair[1])  # type: ignore[arg-type]
             label = f"{self.label.format(value)}, {LOSSES[loss]}"
             x, y = some["gamma"].tolist(), some["error"].tolist()
-            clouds.append(PointSeries(label, x, y, self._colours().index(value), MARKERS[loss]))
+            clouds.append(PointSeries(label, x, y, colours.index(value), MARKERS[loss]))
         return sorted(clouds, key=lambda cloud: (cloud.colour, cloud.marker))
-
-    def _colours(self) -> list[float]:
-        """The values of ``by``, each with its colour."""
-        if self.by == "train":
-            return [float(train) for train in self.trains]
-        return [penalty for _, penalty in self.losses]
 
 
 @dataclass(frozen=True)
@@ -207,7 +202,9 @@ class Flips(LearnedFlips):
         found = []
         for (name, n), some in align.groupby(["map", "n"]):
             small = some[some["gamma"] <= SMALL_GAMMA]
-            trials = by_trial(small, small["error"] ** 0.5 / (2 - small["gamma"]))
+            ratios = small["error"] ** 0.5 / (2 - small["gamma"])
+            # Points of one trial share their weights.
+            trials = [float(one) for one in ratios.groupby(small["trial"]).median()]
             ratio = mean_interval(trials)
             measured = f"trials at γ ≤ {SMALL_GAMMA:g}: {len(trials)}, three are needed"
             if ratio is not None:
@@ -299,11 +296,6 @@ class PenalisedFlips(LearnedFlips):
 def told(found: Interval | None) -> str:
     """An interval, or a note that there are too few trials for one."""
     return "of fewer than three trials" if found is None else f"{found:.2f}"
-
-
-def by_trial(rows: pandas.DataFrame, values: pandas.Series[float]) -> list[float]:
-    """The median of each trial: points of one trial share their weights."""
-    return [float(value) for value in values.groupby(rows["trial"]).median()]
 
 
 #: Figure 4 on all data, then Figure 5.

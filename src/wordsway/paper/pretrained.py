@@ -81,8 +81,7 @@ class ProbeJob(Job):
 
     def result(self, outputs: Mapping[str, Any]) -> Result:
         """The result of `run`, from its stored outputs."""
-        found: Result = restored(VERBS[self.verb][1], outputs)
-        return found
+        return restored(VERBS[self.verb][1], outputs)
 
     def peak_bytes(self) -> float:
         return PROCESS_WITH_MODEL + 8.0 * parameters_of(self.model, self.model_sha256)
@@ -153,8 +152,7 @@ class ModelFigure(Figure[Data]):
         return None
 
     def drawing(self, data: Any) -> Result:
-        found: Result = data
-        return found
+        return data
 
     def finding(
         self, claim: str, result: Any, measured: str, holds: bool, rule: str

@@ -122,8 +122,7 @@ class TrainedBlocks(nn.Module):
         self.blocks = nn.Sequential(one(norm_first=True), one(norm_first=True), nn.LayerNorm(D))
 
     def forward(self, X: torch.Tensor) -> torch.Tensor:
-        found: torch.Tensor = self.blocks(X + self.positions)
-        return found
+        return self.blocks(X + self.positions)
 
     def map(self) -> FeatureMap:
         return CallableMap(copy.deepcopy(self).double().requires_grad_(False))

@@ -34,14 +34,12 @@ LIBRARIES = {"plot": "matplotlib", ".parquet": "pyarrow"}
 
 def terminal(result: Result) -> RenderableType:
     """The result as rich prints it."""
-    panel: RenderableType = medium("terminal").panel(result)
-    return panel
+    return medium("terminal").panel(result)
 
 
 def fragment(result: Result) -> str:
     """The result as a piece of HTML, for a notebook."""
-    piece: str = medium("html").fragment(result)
-    return piece
+    return medium("html").fragment(result)
 
 
 def ending_of(path: Path) -> str:

@@ -244,16 +244,13 @@ def _chart(chart: Chart) -> str:
 
 def _illustration(block: b.Illustration) -> str:
     title = html_line(block.title)
-    links = " · ".join(_link(name) for name in block.files)
+    names = [html_line(name) for name in block.files]
+    links = " · ".join(f'<a href="{name}">{name}</a>' for name in names)
     return (
         f'<h2>{title}</h2><figure role="group" aria-label="{title}">'
         f'<div class="plot">{inline_svg(block.svg.read_text("utf-8"))}</div>'
         f"<figcaption>{html_line(block.caption)} <br>{links}</figcaption></figure>"
     )
-
-
-def _link(name: str) -> str:
-    return f'<a href="{html_line(name)}">{html_line(name)}</a>'
 
 
 def inline_svg(svg: str) -> str:

@@ -36,8 +36,7 @@ def _view_of(kind: type) -> Callable[[Result], ResultView]:
         name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", base.__name__).lower()
         module = f"{__name__}.{SHARED.get(name, name)}"
         if base.__module__.startswith("wordsway.") and find_spec(module):
-            view: Callable[[Result], ResultView] = getattr(import_module(module), f"{name}_view")
-            return view
+            return getattr(import_module(module), f"{name}_view")
     return plain_view
 
 
