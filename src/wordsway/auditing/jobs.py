@@ -70,7 +70,7 @@ class AuditJob(EditsJob):
 
 
 def places_of(cases: Sequence[Case]) -> list[EditedText]:
-    """Return each text with the places of its edits, and how many have random words beside them."""
+    """Return each text with the places of its edits, and how many have random words."""
     return [(case.text, tuple(edit.place for edit in case.edits), case.compared) for case in cases]
 
 

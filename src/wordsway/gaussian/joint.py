@@ -213,7 +213,7 @@ class JointMatrix(BlockOperator):
 
     def dense(self) -> torch.Tensor:
         raise InputError(
-            "a matrix that is there",
-            "answers to texts alone",
-            "draw the map for one text to see its weights",
+            "a matrix in memory",
+            "products with the given texts alone",
+            "draw the map for one text to read its weights",
         )

@@ -168,7 +168,7 @@ class GaussianMatrix(Operator):
         """
         if self.rank != (0, 0):
             raise InputError(
-                "a matrix nobody has looked at",
+                "an unqueried matrix",
                 f"rank {self.rank}",
                 "condition it before the first query",
             )

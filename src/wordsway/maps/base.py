@@ -210,8 +210,8 @@ class FeatureMap(ABC):
     of: ClassVar[Callable[..., FeatureMap]]
 
     def __repr__(self) -> str:
-        told = ", ".join(f"{k}={v}" for k, v in self.describe().items() if k != "map")
-        return f"{type(self).__name__}({told})"
+        options = ", ".join(f"{k}={v}" for k, v in self.describe().items() if k != "map")
+        return f"{type(self).__name__}({options})"
 
 
 #: A map as an argument.

@@ -263,7 +263,7 @@ class ModelLayers:
         if 0 in by_layer or len(by_layer) < len(found):
             raise WordswayError(
                 f"this model gives {len(found)} attention matrices for {self.count} layers, and "
-                "which layers they belong to cannot be told"
+                "their layers cannot be identified"
             )
         return by_layer
 

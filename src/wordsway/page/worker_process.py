@@ -152,15 +152,15 @@ class WorkerProcess:
 
     async def _stop(self) -> None:
         """Wait until the task has stopped, or replace the process; then free the turn."""
-        heard, spent = time.monotonic(), None
+        last_message, spent = time.monotonic(), None
         kind = "event"
         while kind == "event":
             try:
                 async with asyncio.timeout(min(LOOK, self.limits.grace)):
                     kind, _ = await self.messages.get()
-                heard, spent = time.monotonic(), None
+                last_message, spent = time.monotonic(), None
             except TimeoutError:
-                silent, used = time.monotonic() - heard, self._processor_time()
+                silent, used = time.monotonic() - last_message, self._processor_time()
                 spent = used if spent is None else spent
                 if silent > self.limits.hang or used - spent > self.limits.grace:
                     self._end(

@@ -180,8 +180,8 @@ class IngredientStudy(GridFigure):
                     if rows.empty:
                         continue
                     slope = series_slope(rows)
-                    told = "" if slope is None else f": {minus(slope.value, '.2f')}"
-                    curves.append(mean_curve(rows, ingredient.label + told, colour))
+                    ending = "" if slope is None else f": {minus(slope.value, '.2f')}"
+                    curves.append(mean_curve(rows, ingredient.label + ending, colour))
                 if curves:
                     title = f"{question} · {name}, d = {int(some['d'].iloc[0])}"
                     panels.append(Panel(title, curves, logarithmic=True, y_label="S"))

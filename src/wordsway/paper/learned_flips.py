@@ -236,8 +236,8 @@ class Flips(LearnedFlips):
             for name in ("rf", "relu-raf", "raf")
         )
         measured = (
-            f"A reached, median: {reached}; RF − ReLU-RAF {told(gaps[0])}, ReLU-RAF − RAF "
-            f"{told(gaps[1])}"
+            f"A reached, median: {reached}; RF − ReLU-RAF {interval_text(gaps[0])}, ReLU-RAF − RAF "
+            f"{interval_text(gaps[1])}"
         )
         worst = next((one for one in (FAILS, OPEN, UNDECIDED) if one in verdicts), HOLDS)
         claim = "Figure 4: ReLU-RAF changes the alignment more than RF, and less than RAF"
@@ -282,7 +282,7 @@ class PenalisedFlips(LearnedFlips):
             if not {"raf", "relu-raf"} <= set(depth):
                 continue
             gap = mean_interval((depth["raf"] - depth["relu-raf"]).dropna().tolist())
-            measured = f"2 − γ − √Err, median: {', '.join(each)}; difference {told(gap)}"
+            measured = f"2 − γ − √Err, median: {', '.join(each)}; difference {interval_text(gap)}"
             left_out = int((known & (rows["n"] == n)).sum())
             if left_out:
                 measured += f"; {left_out} left out, |y − f| < {UNLEARNT:g} before"
@@ -293,7 +293,7 @@ class PenalisedFlips(LearnedFlips):
         return found
 
 
-def told(found: Interval | None) -> str:
+def interval_text(found: Interval | None) -> str:
     """An interval, or a note that there are too few trials for one."""
     return "of fewer than three trials" if found is None else f"{found:.2f}"
 

@@ -450,12 +450,12 @@ class TrainingStudy(GridFigure):
         def judged(
             claim: str, value: Interval | None, measured: str, rule: str, *ends: float
         ) -> Finding:
-            told = "not learnt in every trial" if value is None else measured.format(f"{value:.2f}")
-            return Finding(self.name, claim, where, told, decide(value, *ends), rule, OWN)
+            text = "not learnt in every trial" if value is None else measured.format(f"{value:.2f}")
+            return Finding(self.name, claim, where, text, decide(value, *ends), rule, OWN)
 
         found = [
             judged(
-                f"{name} is there before the task is learnt",
+                f"{name} is present before the task is learnt",
                 ratio(before[column], after[column]) if learnt else None,
                 share,
                 early,

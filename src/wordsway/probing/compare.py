@@ -70,10 +70,10 @@ def layer_changes(
         seen.append(before)
         whole = _relative(before, after)
         behind, last = _relative(before[start:], after[start:]), _relative(before[-1], after[-1])
-        alike = None
+        equal_rows = None
         if bool(before.any(dim=1).all()):
-            alike = float(((after - before) * row_weights(before, "rows")[:, None]).norm())
-        found.append(LayerChange(layer, whole, behind, last, alike))
+            equal_rows = float(((after - before) * row_weights(before, "rows")[:, None]).norm())
+        found.append(LayerChange(layer, whole, behind, last, equal_rows))
     return tuple(found), chosen_scaling(seen, "auto")
 
 

@@ -74,10 +74,10 @@ def bundled(entry: str, package: str = SHARED, *, module: bool = False) -> str:
     parts = {name: _IMPORT.sub("", asset(name, package)) for name in order}
     known: dict[str, str] = {}
     for name, part in parts.items():
-        for told in _NAMED.findall(part):
-            if told in known:
-                raise WordswayError(f"{told} is named in both {known[told]} and {name}")
-            known[told] = name
+        for exported in _NAMED.findall(part):
+            if exported in known:
+                raise WordswayError(f"{exported} is named in both {known[exported]} and {name}")
+            known[exported] = name
     body = "\n".join(
         part if module and name == entry else re.sub(r"^export ", "", part, flags=re.MULTILINE)
         for name, part in parts.items()

@@ -75,9 +75,9 @@ def _edit(edit: WordEdit) -> str:
 def _layers(result: Comparison) -> b.Table:
     rows_name = "all rows" if len(result.a.ids) == len(result.b.ids) else "common rows"
     predicts = result.kl_ab is not None
-    alike = ""
+    equal_rows = ""
     if result.scaling != "frobenius":
-        alike = (
+        equal_rows = (
             " A few tokens hold most of the norm of some layers (an attention sink), so every "
             "token counts the same."
         )
@@ -100,7 +100,7 @@ def _layers(result: Comparison) -> b.Table:
     ]
     notes = {
         rows_name: "Change of the layer from A to B over all tokens that line up, relative to its "
-        f"size in A.{alike}",
+        f"size in A.{equal_rows}",
         "from the word on": "The same for the tokens from the first difference on.",
         "last row": f"The same for the last token{last}",
     }

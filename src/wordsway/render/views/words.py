@@ -24,8 +24,8 @@ SHOWN, DRAWN, STEPS = 15, 40, 6
 NAMED = 3
 ROWS = {
     "frobenius": "",
-    "rows": " A few rows hold most of the norm here (an attention sink), so every row counts "
-    "alike: the root mean square over rows of each row's own relative change.",
+    "rows": " A few rows hold most of the norm here (an attention sink), so all rows have equal "
+    "weight: the root mean square over rows of each row's own relative change.",
 }
 
 
@@ -460,7 +460,7 @@ def notes(words: Words) -> list[str]:
 
 def facts(words: Words) -> dict[str, str]:
     """Where the numbers come from: everything needed to get them again."""
-    rows = {"frobenius": "by their norm (‖·‖_F)", "rows": "alike, each relative to itself"}
+    rows = {"frobenius": "by their norm (‖·‖_F)", "rows": "equally, each relative to itself"}
     return provenance(
         words,
         {

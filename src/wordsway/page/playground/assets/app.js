@@ -41,7 +41,7 @@ function clean(wanted) {
   };
 }
 
-/** Takes a new state; the layer is built anew where it differs. */
+/** Takes a new state; the layer is rebuilt if it differs. */
 function set(wanted, where = page.pin) {
   const old = page.model && layerKey(state);
   Object.assign(state, clean(wanted));
@@ -75,10 +75,10 @@ function rebuild() {
     });
     jobs.add("lengths", model.findLengths(HOW), changed);
   }
-  const told = (scores, n, found) => {
+  const record = (scores, n, found) => {
     page.growth[scores === DENSE ? "dense" : "attention"][n] = found;
   };
-  jobs.add("growth", growthOf(state, HOW, growthTable, told), growthShow);
+  jobs.add("growth", growthOf(state, HOW, growthTable, record), growthShow);
 }
 
 /** The handle where its pin says. */
@@ -162,9 +162,9 @@ function say() {
     const spoken = now && `S ${shown(now.S)}, ceiling ${shown(page.model.ceiling)}`;
     text("live", spoken ?? $("message").textContent);
     const at = { x: state.x.toFixed(4), y: state.y.toFixed(4) };
-    const told = { ...state, ...at, pin: page.pin ?? "", step: page.step + 1 };
+    const fields = { ...state, ...at, pin: page.pin ?? "", step: page.step + 1 };
     try {
-      history.replaceState(null, "", `#${new URLSearchParams(told)}`);
+      history.replaceState(null, "", `#${new URLSearchParams(fields)}`);
     } catch {
       /* a viewer without an address */
     }
@@ -289,11 +289,11 @@ function listen() {
 }
 
 function fromAddress() {
-  const told = Object.fromEntries(new URLSearchParams(location.hash.slice(1)));
-  const where = ["zero", "attract", "worst"].includes(told.pin) ? told.pin : null;
-  if (!told.n) return tourGo(0);
-  page.step = Math.min(STEPS.length, Math.max(1, Math.round(Number(told.step)) || 1)) - 1;
-  return set(told, where);
+  const fields = Object.fromEntries(new URLSearchParams(location.hash.slice(1)));
+  const where = ["zero", "attract", "worst"].includes(fields.pin) ? fields.pin : null;
+  if (!fields.n) return tourGo(0);
+  page.step = Math.min(STEPS.length, Math.max(1, Math.round(Number(fields.step)) || 1)) - 1;
+  return set(fields, where);
 }
 
 /** For checks from outside: the state, and every number of it once it is computed. */

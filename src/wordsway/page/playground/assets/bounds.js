@@ -163,9 +163,9 @@ function* ownRowAbove(layer, r, how) {
     const inner = (short ** 2 + length ** 2 - r * r) / 2;
     const raw = inner >= 0 ? inner / (long * length) : -1;
     const cosine = Math.min(1, Math.max(-1, raw));
-    const heard = m ? short * othersScore(along, gram, m, cosine, how.silenceSteps) : 0;
+    const others = m ? short * othersScore(along, gram, m, cosine, how.silenceSteps) : 0;
     const own = long ** 2 * ownScore(form, cosine);
-    const p = own / Math.max(own + heard, 1e-300);
+    const p = own / Math.max(own + others, 1e-300);
     const reach = Math.min(long + size, far);
     best = Math.max(best, p * reach + (1 - p) * hull, hull, size);
     yield;
@@ -173,7 +173,7 @@ function* ownRowAbove(layer, r, how) {
   return best ** 2 * (1 + 1e-9);
 }
 
-/** A lower bound of what a unit vector at this cosine hears of the other words. */
+/** A lower bound of the scores that a unit vector at this cosine gives the other words. */
 function othersScore(along, gram, m, cosine, steps) {
   const sine = Math.sqrt(Math.max(0, 1 - cosine ** 2));
   const weight = along.map((value) => (value > 0 ? 1 : 0));

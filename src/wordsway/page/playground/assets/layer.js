@@ -1,8 +1,8 @@
 /* Layers at one text: features by their definition, and S² with its gradient at less cost.
 
    Word 0 moves by Δ. Row j ≠ 0 gives it the share p instead of p⁰, hence
-   φ_j(X(Δ)) − φ_j(X) = (p − p⁰) y_j + pΔ with y_j = x_0 − (what the row hears of the others);
-   only row 0 is computed anew. See wordsway.maps.attention.one_matrix.layer. */
+   φ_j(X(Δ)) − φ_j(X) = (p − p⁰) y_j + pΔ with y_j = x_0 − (the mean over the other words);
+   only row 0 is recomputed. See wordsway.maps.attention.one_matrix.layer. */
 
 import { dot, norm, ofLength, product, productTransposed, transposed } from "./linear.js";
 import { SCORES, sigma } from "./scores.js";
@@ -20,7 +20,7 @@ export function attentionLayer(name, X, W, n, d) {
   const size = norm(phi);
   const x = X.slice(0, d);
 
-  // What row j hears of the others: y_j = x_0 − m_j, and how its share of word 0 answers.
+  // y_j = x_0 − m_j with the mean m_j of row j over the other words, and the logit of its share of word 0.
   const Y = new Float64Array(n * d);
   const y2 = new Float64Array(n);
   const link = new Float64Array(n); // logit p⁰, or the sum of the others' weights

@@ -93,7 +93,7 @@ export function buildModel(state) {
 }
 
 /** Worst S found and ceiling for texts of 1, 2, 4, … words: attention and fully connected. */
-export function* growthOf(state, how, table, told) {
+export function* growthOf(state, how, table, report) {
   const source = drawn(state.seed);
   const attention = state.scores === DENSE ? "softmax" : state.scores;
   for (const n of SIZES) {
@@ -114,7 +114,7 @@ export function* growthOf(state, how, table, told) {
           table.set(key, { S: Math.sqrt(layer.evaluate(found)), ceiling });
         }
       }
-      told(scores, n, table.get(key));
+      report(scores, n, table.get(key));
       yield;
     }
   }

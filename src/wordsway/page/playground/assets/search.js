@@ -52,14 +52,14 @@ function* silencing(layer, radius, next, count) {
   const length = norm(x);
   const found = [];
   for (let start = 0; start < count / 2; start++) {
-    const heard = start % 2 ? 1 + (Math.floor(Math.abs(next()) * 1000) % (n - 1)) : 0;
+    const attended = start % 2 ? 1 + (Math.floor(Math.abs(next()) * 1000) % (n - 1)) : 0;
     const row = (from, l) => ofLength(from.slice(l * d, l * d + d), 1);
-    const towards = heard ? row(queries, heard) : row(queries.map((v, m) => v + keys[m]), 0);
+    const towards = attended ? row(queries, attended) : row(queries.map((v, m) => v + keys[m]), 0);
     const share = Math.abs(next()) % 1;
     const u = x.map((v, c) => ((1 - share) * v) / length + share * towards[c]);
     for (let round = 0; round < 60; round++) {
       for (let l = 1; l < n; l++) {
-        if (l === heard) continue;
+        if (l === attended) continue;
         const k = queries.subarray(l * d, l * d + d);
         const over = dot(k, u) / dot(k, k);
         if (over > 0) for (let c = 0; c < d; c++) u[c] -= over * k[c];

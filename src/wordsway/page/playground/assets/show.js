@@ -187,16 +187,16 @@ export function growthShow() {
   table.tBodies[0].replaceChildren(...lines);
 }
 
-let told = ""; // what the step says of the layer it set; it stays when the reader goes elsewhere
+let said = ""; // what the step says of the layer it set; it stays when the reader goes elsewhere
 
 function tourShow(now) {
   const { model } = page;
   const step = STEPS[page.step];
   text("tour-title", step.title);
   text("tour-count", `Tour, step ${page.step + 1} of ${STEPS.length}`);
-  if (layerKey(state) === layerKey({ ...state, ...step.go }) || !told) {
+  if (layerKey(state) === layerKey({ ...state, ...step.go }) || !said) {
     const shares = [model.main.P, now?.shares].map((some) => (some ? heardBy(some) : null));
-    told = step.say({
+    said = step.say({
       S: now?.S ?? null,
       worst: worstS(),
       ceiling: model.ceiling,
@@ -206,7 +206,7 @@ function tourShow(now) {
       won: shares[1]?.most,
     });
   }
-  text("tour-text", told);
+  text("tour-text", said);
   $("tour-back").disabled = page.step === 0;
   text("tour-next", page.step === STEPS.length - 1 ? "From the start" : "Next");
   [...$("tour-dots").querySelectorAll("button")].forEach((dot, k) => {

@@ -54,7 +54,7 @@ export function measured() {
   return { delta, now, other };
 }
 
-/** S at the worst Δ found, here and in the layer beside it. */
+/** S at the worst Δ found, here and in the other layer. */
 export const worstS = () => page.model.worstS;
 export const otherWorstS = () => page.model.otherWorstS;
 
