@@ -205,7 +205,7 @@ def prove(
     if inner.positions in ("sinusoidal", "learned"):
         inputs["positions"] = inner.encoded(torch.zeros_like(X))
     claims = _Attention(layers, sample, radius, slack).claims(rows)
-    return _written(phi, about, inputs, claims, radius)
+    return write_proof(phi.describe(), about, inputs, claims, radius)
 
 
 def _norm(norm: Norm | None) -> dict[str, Any] | None:
@@ -253,24 +253,28 @@ class _Layers(NamedTuple):
 Claims = Iterable[tuple[dict[str, Any], dict[str, Array]]]
 
 
-def _written(
-    phi: FeatureMap,
+def write_proof(
+    described: dict[str, Any],
     about: dict[str, Any],
     inputs: dict[str, torch.Tensor],
     claims: Claims,
     radius: float,
+    shared: dict[str, Array] | None = None,
 ) -> Proof:
-    """The proof of claims, each with the arrays that belong to it."""
+    """The proof of claims about the map ``about``, each with the arrays that belong to it, and with
+    those that they share; ``described`` is not verified.
+    """
     found, arrays = [], {name: _array(part) for name, part in inputs.items()}
     for claim, parts in claims:
         found.append(claim)
         arrays |= {f"{claim['row']}/{name}": part for name, part in parts.items()}
+    arrays |= shared or {}
     fields = {
         "map": about,
         "radius": float(radius),
         "claims": found,
         "inputs": {name: digest(arrays[name]) for name in inputs},
-        "about": {"map": phi.describe(), "wordsway": __version__},
+        "about": {"map": described, "wordsway": __version__},
     }
     return Proof(Document(fields, arrays))
 
@@ -295,7 +299,8 @@ def _dense(phi: FullyConnected, sample: Sample, rows: Sequence[int], radius: flo
             yield {"row": int(i), "upper": float(upper)}, {}
 
     inputs = {"X": sample.X} | {f"V{l}": V for l, V in enumerate(weights, 1)}
-    return _written(phi, {"kind": "dense", "depth": phi.depth}, inputs, claims(), radius)
+    about = {"kind": "dense", "depth": phi.depth}
+    return write_proof(phi.describe(), about, inputs, claims(), radius)
 
 
 def _array(part: torch.Tensor) -> Array:

@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch.nn import functional as F
@@ -152,6 +152,19 @@ def largest_moves(norm: NormLayer, states: torch.Tensor) -> torch.Tensor:
     >>> round(float(largest_moves(norm, torch.ones(1, 4))), 9)  # from s to −s: (2√d)²
     16.0
     """
+    return move_bounds(norm, states).moves
+
+
+class MoveBounds(NamedTuple):
+    """m of `largest_moves`, with the multipliers λ and μ of Theorem 18 that give it, (n,) each."""
+
+    moves: torch.Tensor
+    lam: torch.Tensor
+    mean: torch.Tensor
+
+
+def move_bounds(norm: NormLayer, states: torch.Tensor) -> MoveBounds:
+    """The bounds of `largest_moves`, by a golden-section search for each row's λ."""
     gain = norm.weight.double().cpu()
     c = gain.square()
     d = len(c)
@@ -161,17 +174,22 @@ def largest_moves(norm: NormLayer, states: torch.Tensor) -> torch.Tensor:
     fixed = moved.square().sum(1)
     top = float(c.max())
     if top == 0.0:
-        return torch.zeros(len(moved), dtype=torch.float64)
+        return MoveBounds(*torch.zeros(3, len(moved), dtype=torch.float64))
 
-    def dual(excess: torch.Tensor) -> torch.Tensor:
+    def dual(excess: torch.Tensor) -> MoveBounds:
         lam = top + excess
         weight = 1.0 / (lam[:, None] - c)
         mean = (a * weight).sum(1) / weight.sum(1) if norm.centred else torch.zeros_like(lam)
-        return lam * d + fixed + ((a - mean[:, None]).square() * weight).sum(1)
+        most = lam * d + fixed + ((a - mean[:, None]).square() * weight).sum(1)
+        return MoveBounds(most, lam, mean)
+
+    def smaller(one: MoveBounds, other: MoveBounds) -> MoveBounds:
+        first = one.moves <= other.moves
+        return MoveBounds(*(torch.where(first, *both) for both in zip(one, other, strict=True)))
 
     low = torch.full((len(moved),), 1e-12 * top, dtype=torch.float64).log()
     high = torch.full((len(moved),), 1e3 * top, dtype=torch.float64).log()
-    best = torch.minimum(dual(low.exp()), dual(high.exp()))
+    best = smaller(dual(low.exp()), dual(high.exp()))
     golden = (5**0.5 - 1) / 2
     for _ in range(
         DUAL_STEPS
@@ -179,8 +197,8 @@ def largest_moves(norm: NormLayer, states: torch.Tensor) -> torch.Tensor:
         left = high - golden * (high - low)
         right = low + golden * (high - low)
         at_left, at_right = dual(left.exp()), dual(right.exp())
-        best = torch.minimum(best, torch.minimum(at_left, at_right))
-        down = at_left < at_right
+        best = smaller(best, smaller(at_left, at_right))
+        down = at_left.moves < at_right.moves
         high = torch.where(down, right, high)
         low = torch.where(down, low, left)
     return best

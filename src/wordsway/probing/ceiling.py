@@ -22,15 +22,19 @@ arithmetic stays within `SLACK`.
 
 from __future__ import annotations
 
+import sys
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import torch
 
 from wordsway.core.reading import Word
+from wordsway.maps.proof import RAISED, Proof, write_proof
 from wordsway.maps.rigorous import opnorm_upper_bound
 from wordsway.models.probe import EncodedText, Probe
-from wordsway.models.residual import LEAST, SLOPE, Sublayer, largest_moves
+from wordsway.models.residual import LEAST, SLOPE, Sublayer, largest_moves, move_bounds
 from wordsway.probing.targets import LayerTarget, Target
+from wordsway.proof_format import Array
 
 #: Allowance for the rounding of the model's own arithmetic, per precision: a computed row may lie
 #: outside of the ball by about that much. It is not derived from the model's operations.
@@ -50,6 +54,32 @@ def ceilings(target: Target, words: list[Word]) -> list[float | None]:
     causal = len(squares) > 1 and target.probe.is_causal
     first = [min(word.rows) if causal else 0 for word in words]
     return [target.reported(float(squares[row:].sum().sqrt())) * slack for row in first]
+
+
+def prove_ceilings(target: Target, words: list[Word]) -> Proof | None:
+    """A proof of the ceilings of one layer that ends in a norm, for `wordsway.verify`; None for
+    other targets. Its claims, one for each word at its first row, hold for every Δ and lack the
+    allowance for the model's rounding.
+    """
+    if not isinstance(target, LayerTarget) or len(target.layers) > 1:
+        return None
+    norm, causal = target.probe.layers.norm_after(target.layer), target.probe.is_causal
+    if norm is None:
+        return None
+    (states,), (weights,) = target.states, target.weights
+    found, weights = move_bounds(norm, states), weights.double().cpu()
+    claims: list[tuple[dict[str, Any], dict[str, Array]]] = []
+    for row in sorted({min(word.rows) for word in words}):
+        squares = (weights.square() * found.moves)[row if causal else 0 :]
+        claims.append(({"row": row, "upper": float(squares.sum().sqrt()) * RAISED}, {}))
+    return write_proof(
+        {"map": target.name, "model": target.probe.name},
+        {"kind": "ceiling", "centred": norm.centred, "causal": causal},
+        {"X": states, "gain": norm.weight, "shift": norm.bias, "weights": weights},
+        claims,
+        sys.float_info.max,
+        {"rows/multipliers": torch.stack([found.lam, found.mean], 1).numpy()},
+    )
 
 
 def slack_of(encoded: EncodedText) -> float:

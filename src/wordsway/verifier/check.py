@@ -6,12 +6,13 @@ import math
 from typing import Any
 
 from wordsway.proof_format import Document, RefusedError, digest, read
-from wordsway.verifier import attention, dense
+from wordsway.verifier import attention, ceiling, dense
 from wordsway.verifier.balls import PRECISION, ctx, require
 from wordsway.verifier.layer import BallLayer
 
 KINDS: dict[str, Any] = {
     "attention": (BallLayer, attention.prove),
+    "ceiling": (ceiling.NormedRows, ceiling.prove),
     "dense": (dense.Network, dense.prove),
 }
 
