@@ -16,9 +16,7 @@ CHUNK = 64
 
 
 class Rows:
-    """Rows in preallocated storage: append without concatenation, doubling when a reservation is
-    exceeded.
-    """
+    """Rows in storage that is allocated beforehand, and doubled where it is exceeded."""
 
     def __init__(self, dim: int, *, dtype: torch.dtype, device: torch.device) -> None:
         self.dim = dim

@@ -7,15 +7,11 @@ from typing import final
 import torch
 
 from wordsway.core.seeds import generator
-from wordsway.gaussian.matrix import GaussianMatrix
 from wordsway.gaussian.operator import BlockOperator, Operator
-from wordsway.gaussian.tokens import TokenMatrix
 
 #: A matrix up to this size is drawn whole: it costs less than the bookkeeping, and its certificate
 #: is exact.
 DENSE_BYTES = 2**26
-
-
 #: Matrices of more numbers than this are taken some rows at a time, which then stay in the cache
 #: while they are made more precise and multiplied with several vectors.
 LARGE, ROWS = 2**22, 512
@@ -71,41 +67,9 @@ class DenseBlocks(BlockOperator):
         return self._V
 
 
-def gaussian_blocks(
-    k: int,
-    n: int,
-    d: int,
-    *,
-    scale: float,
-    seed: int,
-    dtype: torch.dtype,
-    device: torch.device,
-    on_demand: bool,
-) -> BlockOperator:
-    """V ∈ ℝ^{k×(n·d)}, i.i.d. N(0, scale²), drawn now or where it is multiplied."""
-    if on_demand:
-        return TokenMatrix(k, n, d, scale=scale, seed=seed, dtype=dtype, device=device)
-    return DenseBlocks(_draw(k, n * d, scale, seed, dtype, device), n)
-
-
-def gaussian(
-    rows: int,
-    cols: int,
-    *,
-    scale: float,
-    seed: int,
-    dtype: torch.dtype,
-    device: torch.device,
-    on_demand: bool,
-) -> Operator:
-    """W ∈ ℝ^{rows×cols}, i.i.d. N(0, scale²), drawn now or where it is multiplied."""
-    if on_demand:
-        return GaussianMatrix(rows, cols, scale=scale, seed=seed, dtype=dtype, device=device)
-    return DenseMatrix(_draw(rows, cols, scale, seed, dtype, device))
-
-
-def _draw(
-    rows: int, cols: int, scale: float, seed: int, dtype: torch.dtype, device: torch.device
+def draw_gaussian(
+    rows: int, cols: int, *, scale: float, seed: int, dtype: torch.dtype, device: torch.device
 ) -> torch.Tensor:
+    """A matrix (rows×cols) of i.i.d. N(0, scale²)."""
     noise = generator(seed, "dense", rows, cols, device=device)
     return torch.randn(rows, cols, dtype=dtype, device=device, generator=noise).mul_(scale)

@@ -7,12 +7,9 @@ texts without those rows,
 
     Z = Σ_i T_i V_iᵀ + σLΓ,    Γ ∈ ℝ^{M×k} i.i.d. N(0, 1),
 
-neither V nor any basis of ℝ^{n·d} being needed. It is exact in distribution. L is the texts' alone:
-all weights share it (`TextGramFactor`), and since it is triangular the answers to the first texts
-do not depend on those that follow.
-
-Weights are drawn in single precision, as exact numbers; products are made in single or in double
-precision.
+exactly in distribution, without V or a basis of ℝ^{n·d}. L depends on the texts alone: all weights
+share it (`TextGramFactor`), and since it is triangular the products with the first texts do not
+depend on those that follow. Weights are drawn in single precision, as exact numbers.
 """
 
 from __future__ import annotations
@@ -34,9 +31,7 @@ DEPENDENT = 1e-13
 
 
 class TextGramFactor:
-    """What texts alone decide, whatever the weights: rows T_i and L, in chunks of `CHUNK` texts,
-    the last one filled up with zeros.
-    """
+    """What texts alone determine: rows T_i and L, `CHUNK` texts at a time, filled up with 0."""
 
     def __init__(self, rows: Sequence[int]) -> None:
         self.rows = tuple(dict.fromkeys(rows))
@@ -74,18 +69,14 @@ class TextGramFactor:
         size = float(whole @ whole)
         found = whole.new_zeros(0)
         for c, part in enumerate(product.split(CHUNK)):
-            L = self._diagonal(c, count)
+            beyond = slice(max(0, count - CHUNK * c), None)
+            L = self.lower[c][:, CHUNK * c :].clone()
+            L[beyond] = 0
             left = part - self.lower[c][:, : CHUNK * c] @ found
-            left[max(0, count - CHUNK * c) :] = 0
+            left[beyond] = 0
             found = torch.cat([found, _substitute(L, left[None])[0]])
         own = size - float(found @ found)
         return found, own**0.5 if own > DEPENDENT * size else 0.0
-
-    def _diagonal(self, chunk: int, count: int) -> torch.Tensor:
-        """L of a chunk's own texts, of the first ``count`` texts alone."""
-        L = self.lower[chunk][:, CHUNK * chunk :].clone()
-        L[max(0, count - CHUNK * chunk) :] = 0
-        return L
 
     def _row(self, products: list[torch.Tensor]) -> list[torch.Tensor]:
         """The newest chunk's part of L, from its products with every chunk."""

@@ -1,20 +1,12 @@
 """A Gaussian matrix sampled only where it is queried.
 
-W ∈ ℝ^{rows×cols} with i.i.d. N(0, σ²) entries is known through two families of queries:
+W ∈ ℝ^{rows×cols} with i.i.d. N(0, σ²) entries is known through right queries, an orthonormal Q with
+A = WQ, and left ones, an orthonormal P with B = WᵀP. A new right query h = Qc + ‖r‖q has the result
 
-- right: an orthonormal Q with A = WQ,
-- left:  an orthonormal P with B = WᵀP.
+    Wq = P(Bᵀq) + (I − PPᵀ) g,        Wh = Ac + ‖r‖ Wq,        g ~ N(0, σ²I) drawn now,
 
-Given both, W = AQᵀ + PBᵀ(I − QQᵀ) + (I − PPᵀ) G (I − QQᵀ) with G i.i.d. N(0, σ²) and independent of
-everything seen, whatever the queries were chosen from: Gaussian projections on orthogonal
-directions are independent, and each new direction is chosen before its own projection is drawn. So
-a new right query h = Qc + ‖r‖q is answered by drawing a fresh g ~ N(0, σ²I) and
-
-    Wq = P(Bᵀq) + (I − PPᵀ) g,        Wh = Ac + ‖r‖ Wq,
-
-and left queries mirror it. The answers are equal in distribution to those of a dense matrix, and
-all of them agree with one single matrix for life. Memory is O((rows + cols)·queries) instead of
-O(rows·cols).
+and left queries mirror it. The results are equal in distribution to those of a dense matrix, and
+agree with one single matrix (docs/gaussian.md has the proof). Memory is O((rows + cols)·queries).
 """
 
 from __future__ import annotations
@@ -68,9 +60,7 @@ def fill_normal(out: torch.Tensor, scale: float, noise: torch.Generator) -> torc
 
 
 class _Side:
-    """The queries of one side: an orthonormal basis of the queried directions, and their products
-    with the matrix.
-    """
+    """The queries of one side: an orthonormal basis, and its products with the matrix."""
 
     def __init__(self, dim: int, other: int, *, dtype: torch.dtype, device: torch.device) -> None:
         self.basis = Basis(dim, dtype=dtype, device=device)
@@ -133,9 +123,7 @@ class GaussianMatrix(Operator):
 
     @property
     def revealed(self) -> bool:
-        """Whether the whole matrix has been seen: nothing random is left, and nothing more is
-        stored.
-        """
+        """Whether the whole matrix is known; nothing more is drawn or stored then."""
         return self._right.basis.complete or self._left.basis.complete
 
     @property
@@ -157,20 +145,14 @@ class GaussianMatrix(Operator):
         return self._query(self._left, self._right, G)
 
     def known(self) -> tuple[torch.Tensor, torch.Tensor]:
-        """The right directions revealed so far and their answers: Q (r×cols, orthonormal rows) and
-        WQᵀ as r×rows.
-        """
+        """Q, the right directions so far (r×cols, orthonormal rows), and WQᵀ as r×rows."""
         return self._right.basis.rows, self._right.image.rows
 
     def condition(self, Q: torch.Tensor, answers: torch.Tensor) -> None:
-        """State before any query that W q is known for the orthonormal rows q of Q (r×cols);
-        ``answers`` is r×rows.
-        """
+        """Fix Wq, ``answers`` (r×rows), before any query, for orthonormal rows q of Q (r×cols)."""
         if self.rank != (0, 0):
             raise InputError(
-                "an unqueried matrix",
-                f"rank {self.rank}",
-                "condition it before the first query",
+                "an unqueried matrix", f"rank {self.rank}", "condition it before the first query"
             )
         self._right.basis.append(Q)
         self._right.image.append(answers)
@@ -218,9 +200,6 @@ class GaussianMatrix(Operator):
             g.addmm_(known, other.basis.rows)
 
     def __repr__(self) -> str:
-        state = (
-            "revealed"
-            if self.revealed
-            else f"{self.rank[0]} right and {self.rank[1]} left directions known"
-        )
+        known = "{} right and {} left directions known".format(*self.rank)
+        state = "revealed" if self.revealed else known
         return f"GaussianMatrix({self.rows}×{self.cols}, scale={self.scale:.3g}, {state})"

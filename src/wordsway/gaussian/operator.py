@@ -65,9 +65,6 @@ class Transposed(Operator):
     def dense(self) -> torch.Tensor:
         return self.of.dense().T
 
-    def reserve(self, *, forward: int = 0, backward: int = 0) -> None:
-        self.of.reserve(forward=backward, backward=forward)
-
     @property
     def T(self) -> Operator:
         return self.of
@@ -93,9 +90,7 @@ class BlockOperator(ABC):
         return X[i]
 
     def reserve(self, *, forward: int = 0, backward: int = 0) -> None:
-        """Reserve space for that many vectors on either side of each block that is split off from
-        now on, if needed.
-        """
+        """Reserve space for that many vectors on either side of each block, if needed."""
         return
 
     @abstractmethod

@@ -1,22 +1,16 @@
 """The first layer's matrix V ∈ ℝ^{k×(n·d)}, whose columns come in blocks of d: one block V_i per
 row of the text.
 
-Whole texts are queried first (z = V·vec X), single rows later (V_iΔ and V_iᵀg), so the matrix keeps
-one `GaussianMatrix` for all rows that have not been split off, and splits a row off at its first
-query:
-
-    V = [V_i | V_rest],   given V_i q_i + V_rest q_rest for the directions q = (q_i, q_rest) already
-    queried.
-
-Querying the unsplit matrix for V_i u, with u an orthonormal basis of the q_i, determines both parts
-separately on the queried directions; beyond these they are independent Gaussian matrices. The split
-is exact, and after it a query of row i costs O(k·queries of row i), regardless of queries of other
-rows.
+Whole texts are queried first (z = V·vec X), single rows later (V_iΔ and V_iᵀg): a row is split off
+from the matrix of the others at its first query, V = [V_i | V_rest]. Of the directions q = (q_i,
+q_rest) queried so far, V_i q_i + V_rest q_rest is known. Querying the unsplit matrix for V_i u,
+u an orthonormal basis of the q_i, determines both parts separately on these directions; beyond them
+they are independent Gaussian matrices. A query of row i then costs O(k·queries of row i).
 """
 
 from __future__ import annotations
 
-from typing import final
+from typing import Any, final
 
 import torch
 
@@ -65,10 +59,6 @@ class TokenMatrix(BlockOperator):
         self._rest_rows = list(range(n))
         self._forward, self._backward = 0, 0
         self._rest: GaussianMatrix | None = self._matrix(n, "rest", n)
-
-    @property
-    def nbytes(self) -> int:
-        return sum(part.nbytes for part in self._parts())
 
     def apply(self, X: torch.Tensor) -> torch.Tensor:
         if X.shape[-2:] != (self.n, self.d):
@@ -135,18 +125,8 @@ class TokenMatrix(BlockOperator):
         return block
 
     def _matrix(self, rows: int, *path: int | str) -> GaussianMatrix:
-        seed = derive(self.seed, *path)
-        return GaussianMatrix(
-            self.k,
-            rows * self.d,
-            scale=self.scale,
-            seed=seed,
-            dtype=self.dtype,
-            device=self.device,
-        )
-
-    def _parts(self) -> list[GaussianMatrix]:
-        return list(self._blocks.values()) + ([] if self._rest is None else [self._rest])
+        how: dict[str, Any] = {"dtype": self.dtype, "device": self.device, "scale": self.scale}
+        return GaussianMatrix(self.k, rows * self.d, seed=derive(self.seed, *path), **how)
 
     def __repr__(self) -> str:
         split = f"{len(self._blocks)} of {self.n} rows singled out"

@@ -16,9 +16,9 @@ from functools import cached_property
 import torch
 
 from wordsway.core.sample import Sample
-from wordsway.gaussian.joint import TextGramFactor
+from wordsway.gaussian.joint import CHUNK, Answers, JointMatrix, TextGramFactor
 from wordsway.maps.base import FeatureMap
-from wordsway.maps.dense.definition import RF, JointlyDrawn
+from wordsway.maps.dense.definition import RF
 
 #: Texts whose features are computed in one batch.
 BLOCK = 16
@@ -33,16 +33,11 @@ CACHED_ROWS, CACHED_COLUMNS = 256, 512
 
 
 class TrainingFeatures:
-    """Φ, the features of texts 0 … N − 1 under one draw of the weights.
+    """Φ, the features of texts 0 … N − 1 (``count``) under one draw of the weights.
 
-    Parameters
-    ----------
-    phi : the map
-    text : returns X of a numbered text, n×d float64
-    count : N
-    rows : rows of new texts that will change; weights may be drawn for them
-    factor : the factorisation of the texts' inner products, which does not depend on the weights
-    exact : float64 whatever the size
+    ``text(number)`` returns X, n×d float64. New texts will change at ``rows``, for which weights
+    may be drawn; ``factor`` is the factorisation of the texts' inner products, if it is known.
+    Features are in float64 if ``exact``, whatever their size.
     """
 
     def __init__(
@@ -61,16 +56,18 @@ class TrainingFeatures:
         self._dtype = torch.float64 if exact or size < SINGLE_FROM else torch.float32
         self._factor = TextGramFactor(self.rows) if factor is None else factor
         # Weights that do not fit are drawn for the texts together.
-        self._joint: JointlyDrawn | None = None
+        self._joint: tuple[RF, Answers] | None = None
         if isinstance(phi, RF) and phi.on_demand:
-            self._joint = JointlyDrawn(phi, self._factor)
+            self._joint = phi, phi.answers(self._factor)
         self.matrix = self._evaluate()
 
     def _evaluate(self) -> torch.Tensor:
         """Φ, (N, p)."""
         if self._joint is not None:
-            chunks = self._joint.chunks(self.text, self.count, self._dtype)
-            return torch.cat(chunks)[: self.count]
+            phi, answers = self._joint
+            self._factor.extend(self.text, self.count)
+            chunks = answers.chunks(-(-self.count // CHUNK), self._dtype)
+            return torch.cat([phi.activation(Z) for Z in chunks])[: self.count]
         found = self._block(0)
         matrix = found.new_empty(self.count, found.shape[1])
         matrix[:BLOCK] = found
@@ -114,7 +111,9 @@ class TrainingFeatures:
         """The map with the weights that the first ``count`` texts were evaluated with."""
         if self._joint is None:
             return self.phi
-        return self._joint.condition_on(self.text, count, new)
+        phi, answers = self._joint
+        lower, own = self._factor.append(self.text, count, new.X)
+        return phi.with_first(JointMatrix(answers, new.X, answers.condition_on(lower, own, new.X)))
 
     def for_rows(self, rows: Sequence[int]) -> TrainingFeatures:
         """The same features, of weights that are drawn for other rows where that matters."""

@@ -19,7 +19,7 @@ from wordsway.core.errors import InputError, positive
 from wordsway.core.runtime import checked_device
 from wordsway.core.sample import Sample
 from wordsway.core.seeds import check_seed
-from wordsway.gaussian.laws import Law, check_law, law_name
+from wordsway.gaussian.laws import Law, law_name
 from wordsway.maps.attention.certificates.heads import HeadsCertificate
 from wordsway.maps.attention.heads import HeadsView, Setting
 from wordsway.maps.attention.ingredients import (
@@ -106,7 +106,6 @@ class Attention(FeatureMap):
         self.scores, self.mask, self.positions = scores, mask, positions
         self.temperature, self.window, self.visible = float(temperature), window, visible
         self.heads, self.strength = heads, float(strength)
-        check_law(law)
         self.law = law_name(law)
         self.function: ScoreFunction = SCORES[scores]
         self.seed: int | None = None

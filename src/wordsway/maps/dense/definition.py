@@ -11,7 +11,7 @@ sizes take 100–240 GB; drawn on demand they take megabytes.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
 from itertools import pairwise
@@ -24,16 +24,11 @@ from wordsway.core.errors import InputError
 from wordsway.core.runtime import checked_device
 from wordsway.core.sample import Sample, finite_matrix
 from wordsway.core.seeds import check_seed, derive
-from wordsway.gaussian.dense import (
-    DENSE_BYTES,
-    DenseBlocks,
-    DenseMatrix,
-    gaussian,
-    gaussian_blocks,
-)
-from wordsway.gaussian.joint import CHUNK, Answers, JointMatrix, TextGramFactor
-from wordsway.gaussian.laws import Law, check_law, draw_by_law, law_name
-from wordsway.gaussian.operator import RowsTogether
+from wordsway.gaussian import GaussianMatrix, TokenMatrix
+from wordsway.gaussian.dense import DENSE_BYTES, DenseBlocks, DenseMatrix, draw_gaussian
+from wordsway.gaussian.joint import Answers, JointMatrix, TextGramFactor
+from wordsway.gaussian.laws import Law, draw_by_law, law_name
+from wordsway.gaussian.operator import BlockOperator, Operator, RowsTogether
 from wordsway.maps.activation import KNOWN, Activation, Elementwise
 from wordsway.maps.activation import activation as activation_of
 from wordsway.maps.base import FeatureMap
@@ -86,7 +81,6 @@ class FullyConnected(FeatureMap):
         """Take the given weights, or draw them."""
         self.dtype, self.device = dtype, torch.device(checked_device(device))
         phi = activation_of(activation)
-        check_law(law)
         self.law = law_name(law)
         if weights is not None:
             self.seed = None
@@ -96,34 +90,41 @@ class FullyConnected(FeatureMap):
         if n is None or d is None:
             raise InputError("n and d", f"n={n}, d={d}", "pass both, or weights with n")
         k = n * d if k is None else k
-        beta = default_beta(phi) if beta is None else beta
-        entries = k * n * d + (depth - 1) * k * k
-        on_demand = draw == "on-demand" or (
-            draw == "auto" and entries * self.dtype.itemsize > DENSE_BYTES
-        )
+        if beta is None:  # keeps a layer's norm: He's for the ReLU family
+            beta = 2.0 if phi.kink else 1.0
+        shapes = [(k, n * d), *[(k, k)] * (depth - 1)]
+        size = sum(rows * cols for rows, cols in shapes) * self.dtype.itemsize
+        on_demand = draw == "on-demand" or (draw == "auto" and size > DENSE_BYTES)
         if law != "gaussian":
             if on_demand:
-                size = f"{entries * self.dtype.itemsize / 2**20:,.0f} MB"
                 raise InputError(
                     "Gaussian weights where they do not fit, or a small map",
-                    f"{self.law} weights of {size}",
+                    f"{self.law} weights of {size / 2**20:,.0f} MB",
                     'pass draw="dense" if they may all be drawn',
                 )
-            shapes = [(k, n * d), *[(k, k)] * (depth - 1)]
             drawn = [
                 draw_by_law(law, *shape, self.seed, "layer", layer) * math.sqrt(beta / shape[1])
                 for layer, shape in enumerate(shapes, 1)
             ]
             self.layers = self._accept(drawn, n, phi)
             return
-        how: dict[str, Any] = {"dtype": self.dtype, "device": self.device, "on_demand": on_demand}
-        first = gaussian_blocks(
-            k, n, d, scale=math.sqrt(beta / (n * d)), seed=derive(self.seed, "layer", 1), **how
-        )
-        later = tuple(
-            gaussian(k, k, scale=math.sqrt(beta / k), seed=derive(self.seed, "layer", layer), **how)
-            for layer in range(2, depth + 1)
-        )
+        how: list[dict[str, Any]] = [
+            {
+                "scale": math.sqrt(beta / cols),
+                "seed": derive(self.seed, "layer", layer),
+                "dtype": self.dtype,
+                "device": self.device,
+            }
+            for layer, (_, cols) in enumerate(shapes, 1)
+        ]
+        first: BlockOperator
+        later: tuple[Operator, ...]
+        if on_demand:
+            first = TokenMatrix(k, n, d, **how[0])
+            later = tuple(GaussianMatrix(k, k, **each) for each in how[1:])
+        else:
+            first = DenseBlocks(draw_gaussian(k, n * d, **how[0]), n)
+            later = tuple(DenseMatrix(draw_gaussian(k, k, **each)) for each in how[1:])
         self.layers = DenseLayers(n, d, k, phi, first, later, beta, on_demand)
 
     def _accept(self, weights: Sequence[Any], n: int | None, phi: Activation) -> DenseLayers:
@@ -232,36 +233,16 @@ class RF(FullyConnected):
         joint = isinstance(self.layers.first, JointMatrix)
         return self.view(sample, torch.float32 if joint else None)
 
+    def answers(self, factor: TextGramFactor) -> Answers:
+        """The products of one matrix V with many texts, one of which moves at the factor's rows."""
+        assert self.seed is not None
+        scale = math.sqrt(self.beta / (self.n * self.d))
+        return Answers(self.k, self.d, factor, scale=scale, seed=derive(self.seed, "joint"))
 
-@final
-class JointlyDrawn:
-    """ϕ(Z) for the answers Z of one matrix V to many texts, one of which will move at the rows of
-    ``factor``; ``text`` gives a number's X.
-    """
-
-    def __init__(self, phi: RF, factor: TextGramFactor) -> None:
-        assert phi.seed is not None and phi.beta is not None
-        self.phi = phi
-        scale = math.sqrt(phi.beta / (phi.n * phi.d))
-        seed = derive(phi.seed, "joint")
-        self.answers = Answers(phi.k, phi.d, factor, scale=scale, seed=seed)
-
-    def chunks(
-        self, text: Callable[[int], torch.Tensor], count: int, dtype: torch.dtype
-    ) -> list[torch.Tensor]:
-        """The features of the first ``count`` texts, 256 after 256; rows beyond the last text are
-        undefined.
-        """
-        self.answers.factor.extend(text, count)
-        found = self.answers.chunks(-(-count // CHUNK), dtype)
-        return [self.phi.activation(Z) for Z in found]
-
-    def condition_on(self, text: Callable[[int], torch.Tensor], count: int, new: Sample) -> RF:
-        """The map with these weights, seen from a new text after the first ``count``."""
-        lower, own = self.answers.factor.append(text, count, new.X)
-        first = JointMatrix(self.answers, new.X, self.answers.condition_on(lower, own, new.X))
-        other = copy(self.phi)
-        other.layers = replace(self.phi.layers, first=first)
+    def with_first(self, first: JointMatrix) -> RF:
+        """The map with these weights."""
+        other = copy(self)
+        other.layers = replace(self.layers, first=first)
         return other
 
 
@@ -297,13 +278,6 @@ class DRF(FullyConnected):
     ) -> None:
         how: dict[str, Any] = {"activation": activation, "dtype": dtype, "device": device}
         self._make(n, d, k, depth, seed, weights, beta=beta, draw=draw, law=law, **how)
-
-
-def default_beta(phi: Activation) -> float:
-    """The weight variance (times fan-in) that keeps a layer's norm: 2 for the ReLU family, 1
-    otherwise.
-    """
-    return 2.0 if phi.kink else 1.0
 
 
 def dense_bytes(size: SearchSize, k: int | None = None, depth: int = 1, **options: Any) -> float:
