@@ -66,7 +66,7 @@ class WordSensitivity:
     real: AverageChange | None = None
 
     def row(self) -> dict[str, Any]:
-        """Return a row of a table, with the averages that were requested."""
+        """A row of a table, with the averages that were requested."""
         found = {name: getattr(self, name) for name in _COLUMNS}
         for name, kind in (("mean", self.average), ("real", self.real)):
             if kind is not None:
@@ -117,9 +117,7 @@ class Sensitivity(SequenceResult[WordSensitivity], items="words"):
     edit: str = "replace"
 
     def by_word(self) -> tuple[WordSensitivity, ...]:
-        """One entry per word of the original text: the best of its rows, certified by the largest
-        of their upper ends.
-        """
+        """One entry per word of the original text: the best of its rows, with their largest end."""
         words: dict[int, WordSensitivity] = {}
         for row in self.words:
             if row.index is not None:
@@ -355,23 +353,21 @@ class _Moves:
             raise InputError(f"an edit among {', '.join(EDITS)}", repr(edit), "choose one of them")
         if edit == "delete" and (constraint is not None or radius is not None):
             raise InputError("a deletion, which has no Δ", "a set of Δ", "leave it out")
-        if edit == "delete":
-            sample.deleted(0)
-        if edit != "replace":
-            phi.check(sample.n + (1 if edit == "insert" else -1), sample.d)
         origin = sample.X if rows is None else sample.X[list(rows)]
         if edit == "insert":
+            phi.check(sample.n + 1, sample.d)
             origin = torch.zeros_like(origin[:1])
-        constraint, reach = reached(constraint, radius, origin)
-        choices = constraint if isinstance(constraint, Choices) else None
-        ball = None if isinstance(constraint, Choices) else constraint
+        elif edit == "delete":
+            phi.check(sample.deleted(0).n, sample.d)
+        given, reach = reached(constraint, radius, origin)
+        ball, choices = (None, given) if isinstance(given, Choices) else (given, None)
         if rows is None and euclidean(ball):
             ball = None
         elif ball is None and choices is None:
             ball = L2(reach)
         plain = isinstance(objective, str) and objective == "frobenius"
         norm = None if plain else ChangeNorm(objective, phi.exact(sample))
-        name = None if constraint is None else repr(constraint)
+        name = None if given is None else repr(given)
         reach = 0.0 if edit == "delete" else reach
         return _Moves(phi, sample, reach, ball, choices, rows, norm, name, edit)
 
@@ -379,23 +375,20 @@ class _Moves:
         """The rows to search: one for rows together, and up to n for insertions."""
         if self.together is not None:
             return [self.together[0]]
+        sample = self.sample
         if self.edit == "insert":
-            return rows_of(
-                positions, self.sample.inserted(self.sample.n, torch.zeros(self.sample.d))
-            )
-        return rows_of(positions, self.sample)
+            sample = sample.inserted(sample.n, torch.zeros(sample.d))
+        return rows_of(positions, sample)
 
     def check(self, positions: Positions, average: int | None, vocabulary: Any) -> None:
         """Refuse arguments that do not go together."""
         if self.together is not None and not (isinstance(positions, str) and positions == "all"):
             raise InputError("positions or together", "both", "leave positions out")
-        special = self.together is not None or self.constraint is not None
-        special = special or self.edit != "replace"
         if self.together is not None and self.edit != "replace":
             raise InputError("one word to insert or delete", "rows together", "leave them out")
-        if (special or self.choices is not None) and (
-            average is not None or vocabulary is not None
-        ):
+        sets = (self.together, self.constraint, self.choices)
+        special = self.edit != "replace" or any(one is not None for one in sets)
+        if special and (average is not None or vocabulary is not None):
             raise InputError(
                 "an average over random Δ of one row in the ball",
                 "a constraint, or rows together",
@@ -456,33 +449,28 @@ class _Moves:
 
     def attained(self, row: int, delta: torch.Tensor) -> float:
         """S at Δ by the definition in float64."""
-        before = self.phi.exact(self.sample)
-        after = self._features(row, self.moved(row, delta), before)
-        return self._size(after - before) / self._whole(before)
+        change, size = self._sizes(row, self.moved(row, delta))
+        return change / size
 
     def attained_for_sure(self, row: int, delta: torch.Tensor) -> tuple[float, float]:
         """S at Δ by the definition in float64, and a lower bound on it in exact arithmetic."""
         other = self.moved(row, delta)
-        before = self.phi.exact(self.sample)
-        after = self._features(row, other, before)
+        change, size = self._sizes(row, other)
         off = self.phi.view(self.sample, torch.float64).rounding
         try:
             more = self.phi.view(other, torch.float64).rounding
         except FeatureRangeError:  # φ(X^i(Δ)) = 0
             more = off
-        size, moved = self._whole(before), self._size(after - before)
-        return moved / size, (moved - more - off) / (size + off) * (1 - 1e-12)
+        return change / size, (change - more - off) / (size + off) * (1 - 1e-12)
 
-    def _features(self, row: int, moved: Sample, before: torch.Tensor) -> torch.Tensor:
-        after = self.phi.exact(moved)
+    def _sizes(self, row: int, moved: Sample) -> tuple[float, float]:
+        """The norms of φ(X′) − φ(X) and of φ(X), in float64."""
+        before, after = self.phi.exact(self.sample), self.phi.exact(moved)
         place = torch.tensor([row], device=after.device)
-        return aligned(before, self.edit, place, after[None])[0]
-
-    def _size(self, change: torch.Tensor) -> float:
-        return float(change.norm() if self.norm is None else self.norm(change[None])[0])
-
-    def _whole(self, before: torch.Tensor) -> float:
-        return float(before.norm()) if self.norm is None else self.norm.size
+        change = aligned(before, self.edit, place, after[None])[0] - before
+        if self.norm is None:
+            return float(change.norm()), float(before.norm())
+        return float(self.norm(change[None])[0]), self.norm.size
 
 
 def _search(
@@ -496,22 +484,13 @@ def _search(
     memory: int,
     progress: Progress,
 ) -> tuple[torch.Tensor, bool]:
-    """The best Δ of each row (P, d), float64 and exactly in the set, and whether the search
-    converged. A plan passed by the caller applies to every row.
-    """
-    objective = moves.within(view)
-    problems = torch.tensor(rows, device=view.X.device)
+    """The best Δ of each row (P, d), exactly in the set, and whether the search converged."""
+    search = (moves.within(view), torch.tensor(rows, device=view.X.device))
+    how: dict[str, Any] = {"seed": seed, "memory": memory, "progress": progress}
     if plan is None:
-        found = maximise_ranked(
-            objective,
-            problems,
-            view.plan.scaled(effort),
-            seed=seed,
-            memory=memory,
-            progress=progress,
-        )
+        found = maximise_ranked(*search, view.plan.scaled(effort), **how)
     else:
-        found = maximise(objective, problems, plan, seed=seed, memory=memory, progress=progress)
+        found = maximise(*search, plan, **how)
     x = found.x if moves.together is None else found.x.unflatten(1, (moves.rows_moved, -1))
     return exactly_in(moves.constraint, x, moves.radius), found.converged
 
@@ -519,17 +498,13 @@ def _search(
 def _try_choices(
     view: View, rows: list[int], moves: _Moves, memory: int
 ) -> tuple[torch.Tensor, bool]:
-    """The best Δ of each row among the vectors that may stand there, and whether all of them, or
-    all combinations at rows together, were tried.
-    """
-    at_once = max(1, min(256, memory // max(1, view.bytes_per_point)))
+    """The best of the vectors that may stand in each row, and whether all were tried."""
+    view = view.bounded(min(256, memory // max(1, view.bytes_per_point)))
 
     def best(row: int, deltas: torch.Tensor) -> tuple[torch.Tensor, float]:
         """Of Δ (…, d) or (…, m, d), the one that moves the features most, and S² there."""
         flat = deltas.reshape(len(deltas), -1).to(view.X)
-        index = torch.full((len(flat),), row, device=view.X.device)
-        parts = zip(index.split(at_once), flat.split(at_once), strict=True)
-        value, place = torch.cat([view.value(*part) for part in parts]).max(0)
+        value, place = view.values(torch.full((len(flat),), row, device=flat.device), flat).max(0)
         return deltas[place], float(value)
 
     if moves.together is None:
@@ -556,9 +531,7 @@ def _attained(view: View, rows: list[int], delta: torch.Tensor) -> list[float]:
     """S at each row's Δ, from a float64 view."""
     index = torch.tensor(rows, device=view.X.device)
     delta = delta.flatten(1).to(view.X.device, view.X.dtype)
-    parts = zip(index.split(64), delta.split(64), strict=True)
-    squares = torch.cat([view.value(*part) for part in parts])
-    return squares.clamp_min(0).sqrt().tolist()
+    return view.bounded(64).values(index, delta).clamp_min(0).sqrt().tolist()
 
 
 def _verified(

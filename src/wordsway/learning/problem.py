@@ -60,20 +60,17 @@ class FlipProblem:
         thetas = [found.start, found.own / found.norm2]
         if found.fresh2 > 0:
             thetas.append(found.fresh / found.fresh2)
-        stacked = torch.stack(thetas)
-        self.view = self._moving(self.phi.view(X, torch.float64))
-        self.readout = self.view.readout(stacked)
+        self.view, self.readout = self._seen(self.phi.view(X, torch.float64), thetas)
         self.search_view, self.search_readout = self.view, self.readout
         fast = search_view_of(self.phi, X)
         if fast.X.dtype != torch.float64 and not fast.plan.widths:  # losses with kinks gain nothing
-            fast = self._moving(fast)
-            self.search_view, self.search_readout = fast, fast.readout(stacked)
+            self.search_view, self.search_readout = self._seen(fast, thetas)
 
-    def _moving(self, view: View) -> View:
-        """The view of the rows that move, from that of one row."""
-        if self.together is None:
-            return view
-        return together_view(self.phi, self.X, self.together, view)
+    def _seen(self, view: View, thetas: list[torch.Tensor]) -> tuple[View, Readout]:
+        """The view of the rows that move, from that of one row, and its readouts."""
+        if self.together is not None:
+            view = together_view(self.phi, self.X, self.together, view)
+        return view, view.readout(torch.stack(thetas))
 
     @property
     def residual(self) -> float:
@@ -114,11 +111,12 @@ class FlipProblem:
         started = time.perf_counter()
         for setting in settings:
             self.v_norm2(setting.update)
+        reach = radius * math.sqrt(len(self.together or (0,)))
         with single_thread(self.view.small), torch.no_grad():
             upper = None
             if certificate:
                 progress("certifying", 0, 1)
-                bound = self.view.certify([row], radius * self._root)
+                bound = self.view.certify([row], reach)
                 end = math.inf if bound is None else float(bound.upper[0])
                 upper = end if end < math.inf else None
             if isinstance(constraint, Choices):
@@ -127,7 +125,6 @@ class FlipProblem:
                 ball = None if euclidean(constraint) else constraint
                 if self.together is not None and ball is None:
                     ball = L2(radius)
-                reach = radius * self._root
                 deltas = self._minimise(row, settings, reach, ball, seed, memory, progress)
                 if self.together is not None:
                     deltas = deltas.unflatten(1, (len(self.together), -1))
@@ -138,23 +135,16 @@ class FlipProblem:
                 for delta, setting in zip(deltas, settings, strict=True)
             ]
 
-    @property
-    def _root(self) -> float:
-        return math.sqrt(len(self.together or (0,)))
-
     def _choose(self, row: int, settings: Sequence[FlipSetting], choices: Choices) -> torch.Tensor:
-        """The Δ of each setting that puts one of the vectors in the row's place, (T, d), or in the
-        place of each row that moves.
-        """
-        losses = self._losses(self.readout, self.view, row, settings, 1.0, None)
+        """The best Δ of each setting among the vectors, (T, d) or (T, m, d)."""
+        losses = self._losses(self.readout, self.view, row, settings, 1.0, None).bounded(256)
         deltas = choices.vectors - self.X.X[row]
         if self.together is not None:
             deltas = choices.combined(self.X.X[list(self.together)])
         found = []
         for number in range(len(settings)):
             index = torch.full((len(deltas),), number)
-            parts = zip(index.split(256), deltas.flatten(1).split(256), strict=True)
-            found.append(deltas[torch.cat([losses.value(*part) for part in parts]).argmax()])
+            found.append(deltas[losses.values(index, deltas.flatten(1)).argmax()])
         return torch.stack(found)
 
     def _minimise(
@@ -168,32 +158,23 @@ class FlipProblem:
         progress: Progress,
     ) -> torch.Tensor:
         """The best Δ of each setting, (T, d); all begin at the same places."""
-        rough = self._losses(
-            self.search_readout, self.search_view, row, settings, radius, constraint
-        )
+        sets = (row, settings, radius, constraint)
+        how: dict[str, Any] = {"seed": seed, "memory": memory}
+        rough = self._losses(self.search_readout, self.search_view, *sets)
         noise = generator(seed, "descent", row, device=rough.device)
         first = rough.starts(rough.plan.starts, noise)
         which = torch.arange(len(settings), device=rough.device)
-        x = maximise(
-            rough,
-            which,
-            rough.plan,
-            seed=seed,
-            memory=memory,
-            starts=lambda _, problems, *__: first.expand(len(problems), -1, -1),
-            progress=progress,
-        ).x
+
+        def at_first(_: Any, problems: Any, *__: Any) -> torch.Tensor:
+            return first.expand(len(problems), -1, -1)
+
+        x = maximise(rough, which, rough.plan, starts=at_first, progress=progress, **how).x
         if self.search_view is self.view or self.view.bytes_retained_per_eval:
             return x
-        exact = self._losses(self.readout, self.view, row, settings, radius, constraint)
+        exact = self._losses(self.readout, self.view, *sets)
         x = x.to(exact.dtype)
         polished = maximise(
-            exact,
-            which,
-            POLISH,
-            seed=seed,
-            memory=memory,
-            starts=lambda _, problems, *__: x[problems, None],
+            exact, which, POLISH, starts=lambda _, problems, *__: x[problems, None], **how
         )
         better = polished.value > exact.value(which, x)
         return torch.where(better[:, None], polished.x, x)
@@ -279,9 +260,7 @@ class FlipProblem:
     def errors(
         self, row: int, replacements: torch.Tensor, update: str, batch: int = 256
     ) -> torch.Tensor:
-        """The error (V,) for each of many vectors (V, d) in the place of row i, such as the rows of
-        real words.
-        """
+        """The error (V,) for each of the vectors (V, d), real words, say, in the place of row i."""
         deltas = replacements.to(torch.float64) - self.view.X[row].to(torch.float64)
         found = []
         with torch.no_grad():

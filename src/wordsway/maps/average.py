@@ -80,14 +80,13 @@ def averages(
 def random_changes(
     view: View, rows: Sequence[int], radius: float, draws: int, seed: int, memory: int
 ) -> torch.Tensor:
-    """Relative changes by ``draws`` Δ at each row, uniform on the sphere: (rows, draws). A row's
-    numbers depend on the seed and the row alone.
-    """
-    if draws < 1:
-        raise InputError("at least one random Δ for an average", draws, "pass average=100")
-    return torch.stack(
-        [_changes(view, row, _on_sphere(view, row, radius, draws, seed), memory) for row in rows]
-    )
+    """Relative changes by random Δ at each row, by its own stream, on the sphere: (rows, draws)."""
+    found = []
+    for row in rows:
+        noise = generator(seed, "average", row)
+        drawn = torch.randn(draws, view.X.shape[1], generator=noise, dtype=torch.float64)
+        found.append(_changes(view, row, (radius * unit(drawn)).to(view.X), memory))
+    return torch.stack(found)
 
 
 def word_changes(view: View, rows: Sequence[int], vocabulary: Any, memory: int) -> torch.Tensor:
@@ -108,19 +107,10 @@ def word_changes(view: View, rows: Sequence[int], vocabulary: Any, memory: int) 
     return torch.stack(found)
 
 
-def _on_sphere(view: View, row: int, radius: float, draws: int, seed: int) -> torch.Tensor:
-    noise = generator(seed, "average", row)
-    drawn = torch.randn(draws, view.X.shape[1], generator=noise, dtype=torch.float64)
-    return (radius * unit(drawn)).to(view.X)
-
-
 def _changes(view: View, row: int, delta: torch.Tensor, memory: int) -> torch.Tensor:
-    at_once = max(1, min(256, memory // max(1, view.bytes_per_point)))
-    parts = [
-        view.value(torch.full((len(part),), row, device=part.device), part)
-        for part in delta.split(at_once)
-    ]
-    return torch.cat(parts).clamp_min(0).sqrt().to("cpu", torch.float64)
+    view = view.bounded(min(256, memory // max(1, view.bytes_per_point)))
+    squares = view.values(torch.full((len(delta),), row, device=delta.device), delta)
+    return squares.clamp_min(0).sqrt().to("cpu", torch.float64)
 
 
 MOST_BITS = 16
@@ -128,7 +118,7 @@ MOST_BITS = 16
 
 @dataclass(frozen=True)
 class BooleanSensitivity:
-    """``average`` sensitivity, the largest one and an input ``at`` which it is attained,
+    """``average`` and largest sensitivity, an input ``at`` which the latter is attained,
     ``influences`` of the n bits, and the ``profile``: the sensitivity of each of the 2ⁿ inputs, in
     the order of their numbers (bit 0 is the first position; 0 stands for −1).
     """

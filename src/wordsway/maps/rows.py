@@ -2,16 +2,15 @@
 
 A wrapper (a residual stream, a norm, a read-out) acts on rows one by one. With
 w_j = φ_j(X^i(Δ)) − φ_j(X) it needs of its inner map ‖w_j‖², the products b_j·w_j with a few fixed
-vectors, row i itself and weighted sums of rows: numbers that attention has without ever writing
-down the n×d changes. `RowView.moving` is that contract. Everything it returns is differentiable in
-Δ by autograd, so a wrapper only defines its forward pass.
+vectors, row i itself and weighted sums of rows, which attention has without the n×d changes
+(`RowView.moving`). All of them are differentiable in Δ by autograd.
 """
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, final
 
@@ -54,9 +53,7 @@ class RowView(View):
 
     @property
     def row_errors(self) -> torch.Tensor:
-        """How far the rows of ``rows_before`` may be from φ(X) in exact arithmetic, (n,); +∞ where
-        that is unknown.
-        """
+        """How far each row of ``rows_before`` may be off, (n,); +∞ where that is unknown."""
         return torch.full((len(self.X),), math.inf, dtype=torch.float64)
 
     @property
@@ -69,9 +66,7 @@ class RowView(View):
         return norm_lower_bound(self.rows_before, self.rounding)
 
     def certified_moves(self, found: Certificate) -> list[float]:
-        """How far all rows together move at most: this view's certificate times the norm that it
-        was divided by, or more.
-        """
+        """How far all rows together move at most, by a relative certificate of this view."""
         size = float(self.rows_before.norm()) + float(self.row_errors.norm())
         return [upper * size * SAFE for upper in found.upper.tolist()]
 
@@ -140,12 +135,24 @@ def at_rows(rows: torch.Tensor, n: int) -> torch.Tensor:
     return rows[:, None] == torch.arange(n, device=rows.device)
 
 
-def by_row(rows: torch.Tensor) -> list[tuple[int, Any]]:
-    """The rows that the points of a batch move, each with the index of its points."""
+#: The rows that the points of a batch move, each with the index of its points.
+Groups = Sequence[tuple[int, Any]]
+
+
+def by_row(rows: torch.Tensor) -> Groups:
+    """The points of a batch by the row that they move."""
     found = [int(rows)] if len(rows) == 1 else rows.unique().tolist()
     if len(found) == 1:
         return [(found[0], slice(None))]
     return [(i, (rows == i).nonzero().squeeze(1)) for i in found]
+
+
+def gathered(groups: Groups, parts: Sequence[torch.Tensor]) -> torch.Tensor:
+    """What was computed group by group, in the order of the batch."""
+    if len(parts) == 1:
+        return parts[0]
+    order = torch.cat([points for _, points in groups])
+    return torch.cat(list(parts))[order.argsort()]
 
 
 class Derived(torch.autograd.Function):

@@ -14,14 +14,11 @@ with heads b_h = O_h b_j,
     b_j·w_j = Σ_h t_h b_h·y_h + p_h b_h·δ_h,      Σ_j c_j w_j = Oᵀ(Σ_j c_j (t_j y_j + p_j δ)):
 
 (n·H + d)·d operations for each Δ, against O(n²d + nd²) for a forward pass. Row i is recomputed;
-rows that do not see it do not move. Where row j already gives nearly everything to row i (the
-"sharp" pairs), y_j = v_i − m_j with the mean m_j of its other keys, and t = p − p⁰. Points of a
-batch are taken row by row of i.
+rows that do not see it do not move. "Sharp" pairs are those of `attention.one_matrix.layer`.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple, final
@@ -36,7 +33,7 @@ from wordsway.maps.attention.layer import AttentionLayer, LayerView
 from wordsway.maps.attention.scores.base import SHARP, Scores, Shares
 from wordsway.maps.base import nonzero_norm
 from wordsway.maps.rigorous import Certificate
-from wordsway.maps.rows import Derived, Moving, RowChanges, by_row
+from wordsway.maps.rows import Derived, Moving, RowChanges, by_row, gathered
 
 #: Memory for rows prepared before they move (`FromRow`).
 KEPT_BYTES = 2**28
@@ -129,7 +126,7 @@ class HeadsLayer(AttentionLayer):
         O, H = setting.weights.O, setting.weights.heads
         #: G_·k for every head k, (H, m′, H·m′); None for the identity.
         self._gram = None if O is None else (O @ O.T).unflatten(0, (H, -1))
-        self._rows: OrderedDict[int, FromRow] = OrderedDict()
+        self._rows: dict[int, FromRow] = {}
 
     @cached_property
     def errors(self) -> HeadsErrors:
@@ -139,9 +136,8 @@ class HeadsLayer(AttentionLayer):
         """The layer seen from row i; the latest ones are kept."""
         found = self._rows.pop(i, None) or self._from_row(i)
         self._rows[i] = found
-        most = max(1, KEPT_BYTES // max(1, found.bytes))
-        while len(self._rows) > most:
-            self._rows.popitem(last=False)
+        if len(self._rows) > max(1, KEPT_BYTES // max(1, found.bytes)):
+            del self._rows[next(iter(self._rows))]
         return found
 
     def _from_row(self, i: int) -> FromRow:
@@ -265,9 +261,7 @@ class Group:
         self.z = layer.gram_with(self.delta_v)  # G_hk δ_k (B, H, H, m′)
 
     def _coefficients(self, delta: torch.Tensor) -> Any:
-        """t, p and δ of every row and head, the change of row i's heads, and the moves of other
-        weights.
-        """
+        """t, p and δ of all rows and heads, the change of row i's heads, moves of other weights."""
         row, moved = self.row, self.row.moved(delta)
         others = delta.new_zeros(0) if moved.others is None else moved.others.change
 
@@ -318,68 +312,63 @@ class HeadsRows(RowChanges):
 
     def __init__(
         self,
-        layer: HeadsLayer,
+        view: HeadsView,
         bases: torch.Tensor,
         heads: torch.Tensor,
-        groups: list[tuple[Any, Group]],
+        rows: torch.Tensor,
+        delta: torch.Tensor,
     ) -> None:
-        self._layer, self._bases, self._heads, self._groups = layer, bases, heads, groups
+        self._layer, self._bases, self._heads = view.layer, bases, heads
+        self._points = by_row(rows)
+        each = ((view.layer.row(i), delta[some]) for i, some in self._points)
+        self._groups = [view.group(view.layer, *one) for one in each]
 
     @cached_property
     def own(self) -> torch.Tensor:  # type: ignore[override]
-        return self._gathered([group.own for _, group in self._groups])
+        return gathered(self._points, [group.own for group in self._groups])
 
     @cached_property
     def squares(self) -> torch.Tensor:  # type: ignore[override]
-        parts = []
-        for _, group in self._groups:
-            own = group.own
-            parts.append(self._placed(group, group.squares(), (own * own).sum(1)))
-        return self._gathered(parts)
+        parts = [
+            self._placed(group, group.squares(), (group.own * group.own).sum(1))
+            for group in self._groups
+        ]
+        return gathered(self._points, parts)
 
     @cached_property
     def products(self) -> torch.Tensor:  # type: ignore[override]
         parts = []
-        for _, group in self._groups:
+        for group in self._groups:
             own = group.own @ self._bases[:, group.row.i].T
             moved = group.products(self._heads[:, :, group.row.rows])
             parts.append(self._placed(group, moved, own))
-        return self._gathered(parts)
+        return gathered(self._points, parts)
 
     def total(self, weights: torch.Tensor) -> torch.Tensor:
         out, parts = self._layer.setting.weights.out, []
-        for points, group in self._groups:
+        for (i, points), group in zip(self._points, self._groups, strict=True):
             some = weights[points]
             heads = group.total(some[:, group.row.rows])
-            parts.append(
-                out(heads + some[:, group.row.i, None, None] * group.own_heads, bias=False)
-            )
-        return self._gathered(parts)
+            parts.append(out(heads + some[:, i, None, None] * group.own_heads, bias=False))
+        return gathered(self._points, parts)
 
     def dense(self) -> torch.Tensor:
         out, parts = self._layer.setting.weights.out, []
-        for _, group in self._groups:
+        for group in self._groups:
             moved = out(group.dense().transpose(1, 2), bias=False)  # (B, m, d)
             full = moved.new_zeros(len(moved), len(self._layer.X), moved.shape[2])
             full = full.index_copy(1, group.row.rows, moved)
-            parts.append(full.index_copy(1, self._index(group), group.own[:, None]))
-        return self._gathered(parts)
+            parts.append(full.index_copy(1, self._place(group), group.own[:, None]))
+        return gathered(self._points, parts)
 
     def _placed(self, group: Group, moved: torch.Tensor, own: torch.Tensor) -> torch.Tensor:
         """Values (…, m) of the rows that move and (…,) of row i among those of all n."""
         full = moved.new_zeros(*moved.shape[:-1], len(self._layer.X))
         full = full.index_copy(-1, group.row.rows, moved)
-        return full.index_copy(-1, self._index(group), own[..., None])
+        return full.index_copy(-1, self._place(group), own[..., None])
 
-    def _index(self, group: Group) -> torch.Tensor:
+    def _place(self, group: Group) -> torch.Tensor:
         return torch.tensor([group.row.i], device=self._bases.device)
-
-    def _gathered(self, parts: list[torch.Tensor]) -> torch.Tensor:
-        """The groups' points in the order of the batch."""
-        if len(parts) == 1:
-            return parts[0]
-        order = torch.cat([points for points, _ in self._groups])
-        return torch.cat(parts)[order.argsort()]
 
 
 Certify = Callable[[HeadsLayer, Sequence[int], float, Progress], Certificate]
@@ -436,18 +425,16 @@ class HeadsView(LayerView[HeadsLayer]):
         self.bytes_per_point = heads_bytes_per_point(n, d, heads, layer.X.itemsize)
 
     def value(self, which: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
-        value = torch.empty(len(which), dtype=self.X.dtype, device=self.X.device)
-        for i, points in by_row(which):
-            value[points] = self._evaluate(i, x[points], gradient=False)[0]
-        return value
+        groups = by_row(which)
+        found = [self._evaluate(i, x[points], gradient=False)[0] for i, points in groups]
+        return gathered(groups, found)
 
     def value_and_gradient(
         self, which: torch.Tensor, x: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        value = torch.empty(len(which), dtype=self.X.dtype, device=self.X.device)
-        gradient = torch.empty_like(x)
-        for i, points in by_row(which):
-            value[points], gradient[points] = self._evaluate(i, x[points], gradient=True)
+        groups = by_row(which)
+        found = [self._evaluate(i, x[points], gradient=True) for i, points in groups]
+        value, gradient = (gathered(groups, part) for part in zip(*found, strict=True))
         return value, gradient
 
     def _evaluate(
@@ -482,15 +469,8 @@ class HeadsView(LayerView[HeadsLayer]):
         return self._certify(self.layer, rows, radius, progress)
 
     def moving(self, bases: torch.Tensor) -> Moving:
-        layer, each = self.layer, self.group
-        heads = layer.setting.weights.out_back(bases).transpose(1, 2)  # (M, H, n, m′)
-
-        def moved(rows: torch.Tensor, delta: torch.Tensor) -> HeadsRows:
-            found = by_row(rows)
-            groups = [(some, each(layer, layer.row(i), delta[some])) for i, some in found]
-            return HeadsRows(layer, bases, heads, groups)
-
-        return moved
+        heads = self.layer.setting.weights.out_back(bases).transpose(1, 2)  # (M, H, n, m′)
+        return lambda rows, delta: HeadsRows(self, bases, heads, rows, delta)
 
 
 def attracting_heads(

@@ -97,25 +97,17 @@ class Neurons:
         # A piecewise linear ϕ changes slope |z_j| away, on one side; a smooth one may use any τ:
         # take the best of a few.
         act, z = self.act, self.z
-        taus = (
-            [z.abs()]
-            if act.kink
-            else [torch.full_like(z, share * sd) for share in (2.0, 3.0, 4.0, 6.0)]
-        )
-        best = math.inf
-        L = act.certified_lipschitz()
-        for tau in taus:
+        several = (torch.full_like(z, share * sd) for share in (2.0, 3.0, 4.0, 6.0))
+        best, L = math.inf, act.certified_lipschitz()
+        for tau in [z.abs()] if act.kink else several:
             a = act.slope(z - tau, z + tau)
             b = L - a
             first, second = tail(mean - tau, sd)
             if not act.kink:
                 left = tail(-mean - tau, sd)
                 first, second = first + left[0], second + left[1]
-            square = (
-                a * a * (mean * mean + sd * sd)
-                + 2 * a * b * (second + tau * first)
-                + b * b * second
-            ).clamp_min(0)
+            square = a * a * (mean * mean + sd * sd) + 2 * a * b * (second + tau * first)
+            square = (square + b * b * second).clamp_min(0)
             total = square.sum() if self.weight is None else self.weight @ square
             best = min(best, float(total))
         return best
@@ -236,10 +228,8 @@ def gaussian_bounds(
     for i in rows:
         x = phi.first.part(trace.X, i).to(torch.float64)
         d, sigma = len(x), math.sqrt(phi.beta / (phi.n * phi.d))
-        if not float(x.norm()) > 0:
-            x = torch.nn.functional.one_hot(torch.tensor(0), d).to(
-                x
-            )  # z says nothing of V_i then; any direction will do
+        if not float(x.norm()) > 0:  # z says nothing of V_i then; any direction will do
+            x = torch.nn.functional.one_hot(torch.tensor(0), d).to(x)
         direction = (x / x.norm()).to(trace.X.dtype)
         seen = (direction @ phi.first.block(i).T).to(torch.float64)  # V_i x̂, known with z
         # Layer 1: Δ on the sphere (F∘V is convex), at angle θ to x̂; an arc lies below its ends
@@ -249,10 +239,8 @@ def gaussian_bounds(
         neurons = Neurons.of(act, z[0], seen)
         for node in range(CELLS + 1):
             angle = math.pi * node / CELLS
-            along, across = (
-                stretch * radius * math.cos(angle),
-                stretch * radius * abs(math.sin(angle)),
-            )
+            along = stretch * radius * math.cos(angle)
+            across = stretch * radius * abs(math.sin(angle))
             mean = neurons.mean_norm(along, sigma * across)
             rho = max(rho, mean + L * sigma * across * (math.sqrt(d - 1) + t))
         width = L * radius * math.hypot(float(seen.norm()), sigma * (math.sqrt(k * (d - 1)) + t))
@@ -260,17 +248,12 @@ def gaussian_bounds(
             sigma = math.sqrt(phi.beta / k)
             size = float(z[layer].norm()) / sizes[layer - 1]
             width = min(width, rho * math.sqrt(k))
-            rho, width = (
-                _next_radius(later[layer - 1], sigma, rho, width, t),
-                L
-                * (
-                    sigma * math.sqrt(k) * width + rho * (math.sqrt(2 / math.pi) * size + t * sigma)
-                ),
-            )
+            turned = rho * (math.sqrt(2 / math.pi) * size + t * sigma)
+            rho = _next_radius(later[layer - 1], sigma, rho, width, t)
+            width = L * (sigma * math.sqrt(k) * width + turned)
         if backwards and act.function is torch.relu and phi.depth > 1:
-            layers = [
-                BackwardLayer.of(math.sqrt(phi.beta / (phi.n * phi.d)), z[0], seen, first=True)
-            ]
+            scale = math.sqrt(phi.beta / (phi.n * phi.d))
+            layers = [BackwardLayer.of(scale, z[0], seen, first=True)]
             layers += [
                 BackwardLayer.of(math.sqrt(phi.beta / k), part, part / size, first=False)
                 for part, size in zip(z[1:], sizes[:-1], strict=True)
@@ -282,15 +265,12 @@ def gaussian_bounds(
 
 
 def _next_radius(neurons: Neurons, sigma: float, rho: float, width: float, t: float) -> float:
-    """ρ_l from T_{l−1} of the given radius and width: cells over α = ĥ·δ, each counted at both
-    ends.
-    """
+    """ρ_l from T_{l−1} of the given radius and width: cells over α = ĥ·δ, both ends of each."""
     L, best = neurons.act.certified_lipschitz(), 0.0
     for node in range(LATER_CELLS + 1):
         along = rho * (2 * node / LATER_CELLS - 1)
-        nearest = max(
-            0.0, abs(along) - 2 * rho / LATER_CELLS
-        )  # the smallest |α| in the two cells that share this end
+        # The smallest |α| in the two cells that share this end.
+        nearest = max(0.0, abs(along) - 2 * rho / LATER_CELLS)
         across = math.sqrt(rho * rho - nearest * nearest)
         mean = neurons.mean_norm(along, sigma * across)
         best = max(best, mean + L * sigma * (width + (t + 0.5) * across))

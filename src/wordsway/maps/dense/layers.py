@@ -12,7 +12,7 @@ from wordsway.gaussian import BlockOperator, Operator
 from wordsway.maps.activation import Activation
 from wordsway.maps.base import nonzero_norm
 from wordsway.maps.rigorous import SAFE, U, accurate_product, norm_lower_bound
-from wordsway.maps.rows import by_row
+from wordsway.maps.rows import by_row, gathered
 
 #: Maps of up to this many weights are computed again where their products cancel.
 FEW = 2**20
@@ -107,12 +107,8 @@ class Trace:
     def steps(self, rows: torch.Tensor, delta: torch.Tensor) -> torch.Tensor:
         """V_iΔ, (B, k)."""
         groups, first = by_row(rows), self.layers.first
-        if len(groups) == 1:
-            return first.block(groups[0][0]).apply(delta).to(self.X.dtype)
-        step = torch.empty(len(rows), len(self.z[0]), dtype=self.X.dtype, device=self.X.device)
-        for i, some in groups:
-            step[some] = first.block(i).apply(delta[some]).to(self.X.dtype)
-        return step
+        steps = [first.block(i).apply(delta[some]).to(self.X.dtype) for i, some in groups]
+        return gathered(groups, steps)
 
     def forward(
         self, rows: torch.Tensor, delta: torch.Tensor
@@ -132,17 +128,11 @@ class Trace:
     def backward(
         self, rows: torch.Tensor, moved: list[torch.Tensor], g: torch.Tensor
     ) -> torch.Tensor:
-        """The gradient with respect to Δ, (B, d), of a function of the features whose gradient with
-        respect to them is g, (B, k).
-        """
+        """The gradient in Δ, (B, d), of a function whose gradient in the features is g, (B, k)."""
         act = self.layers.activation
         g = act.pull(moved[-1], g)
         for V, z in zip(reversed(self.layers.later), reversed(moved[:-1]), strict=True):
             g = act.pull(z, V.apply_transposed(g).to(self.X.dtype))
-        groups = by_row(rows)
-        if len(groups) == 1:
-            return self.layers.first.block(groups[0][0]).apply_transposed(g).to(g.dtype)
-        gradient = g.new_empty(len(g), self.X.shape[1])
-        for i, some in groups:
-            gradient[some] = self.layers.first.block(i).apply_transposed(g[some]).to(g.dtype)
-        return gradient
+        groups, first = by_row(rows), self.layers.first
+        slopes = [first.block(i).apply_transposed(g[some]).to(g.dtype) for i, some in groups]
+        return gathered(groups, slopes)

@@ -142,16 +142,9 @@ class DensePlane:
         return zip(*(part.split(self.size) for part in every), strict=True)
 
     def _after(
-        self,
-        rows: torch.Tensor,
-        a: torch.Tensor,
-        b: torch.Tensor,
-        c: torch.Tensor,
-        s: torch.Tensor,
+        self, rows: torch.Tensor, a: torch.Tensor, b: torch.Tensor, c: torch.Tensor, s: torch.Tensor
     ) -> tuple[torch.Tensor, list[torch.Tensor]]:
-        """The layers at these points. Those of a single point are remembered: a step tries two
-        places and takes one of them.
-        """
+        """The layers at these points; those of a single one are kept, as a step returns to one."""
         trace = self.view.trace
         if len(self.rows) > 1:
             return trace.onwards((c * a).addcmul_(s, b).add_(trace.z[0]))

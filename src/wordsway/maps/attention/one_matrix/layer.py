@@ -5,16 +5,12 @@ of `attention.scores.base`
 
     φ_j(X^i(Δ)) − φ_j(X) = t_j y_j + p_j Δ          (j ≠ i),
 
-and only row i is recomputed, since its query has moved, too. For a batch of B pairs (i, Δ) that is
-a handful of B×d by d×n products plus one with a d×d matrix, against O(n²d + nd²) for a full forward
-pass.
+and only row i is recomputed, since its query has moved, too: a few B×d by d×n products for B pairs
+(i, Δ), against O(n²d + nd²) for a full forward pass.
 
 Where row j already gives nearly everything to row i, y_j = x_i − φ_j is tiny and t_j huge. There
 (the "sharp" pairs, at most one per row) the same change is written with the mean m_j of the *other*
 keys: t_j = p_j − p⁰_j and y_j = x_i − m_j.
-
-`Layer.shares` and `Layer.own_scores` are the one place where this is derived; change, gradient and
-readout use them.
 """
 
 from __future__ import annotations
@@ -45,26 +41,16 @@ class LayerMove(NamedTuple):
     """The rows of the features after row i moved by Δ, for B pairs (i, Δ).
 
     Row j ≠ i changes by t y_j + pΔ; entries of row i itself, at the index ``own``, mean nothing.
-
-    Parameters
-    ----------
-    shares : t, p and their derivatives in a_j, (B, n) each
-    yd : y_j·Δ (B, n)
-    sharp : which sharp pairs moved (B, m)
-    own : the index of each point's own row in a (B, n) tensor
-    s, r : row i's scores and shares (B, n)
-    own_change : the change of row i (B, d)
-    turned : HΔ, H = (W + Wᵀ)/2√d (B, d)
     """
 
-    shares: Shares
-    yd: torch.Tensor
-    sharp: torch.Tensor | None
-    own: tuple[torch.Tensor, torch.Tensor]
-    s: torch.Tensor
-    r: torch.Tensor
-    own_change: torch.Tensor
-    turned: torch.Tensor
+    shares: Shares  # (B, n) each
+    yd: torch.Tensor  # y_j·Δ (B, n)
+    sharp: torch.Tensor | None  # which sharp pairs moved (B, m)
+    own: tuple[torch.Tensor, torch.Tensor]  # the index of each point's own row in (B, n)
+    s: torch.Tensor  # row i's scores (B, n)
+    r: torch.Tensor  # and shares
+    own_change: torch.Tensor  # the change of row i (B, d)
+    turned: torch.Tensor  # HΔ, H = (W + Wᵀ)/2√d (B, d)
 
 
 @final
@@ -102,9 +88,7 @@ class Layer(AttentionLayer):
         )
 
     def smoothed(self, width: float) -> Layer:
-        """This layer with the kinks of row i's own attention rounded over ``width`` after it moves;
-        the features before stay.
-        """
+        """This layer with the kinks of row i's attention rounded over ``width`` after it moves."""
         scores = self.scores.smoothed(width)
         if scores is self.scores:
             return self

@@ -2,12 +2,9 @@
 
 Three effects move attention features far. A moved key can *attract* other rows, which takes Δ
 along Σ_j c_j Wᵀx_j. A moved row can attract *itself*: its own score has the term ΔᵀHΔ,
-H = (W + Wᵀ)/2√d, which is large along the upper eigenvectors of H. And with ReLU scores, whose
-shares do not depend on the query's length, a moved query can *silence* rows: x_i + Δ in the cone
-where k_l·u ≤ 0, k_l = Wx_l/√d, attends only to the rows outside it, down to a single one or to
-itself.
-
-Each row has its own noise, so that its Δ do not depend on which other rows are searched.
+H = (W + Wᵀ)/2√d, which is large along the upper eigenvectors of H. And with ReLU scores a moved
+query can *silence* rows: x_i + Δ in the cone where k_l·u ≤ 0, k_l = Wx_l/√d, attends only to the
+rows outside it. Each row has its own noise, whichever other rows are searched.
 """
 
 from __future__ import annotations

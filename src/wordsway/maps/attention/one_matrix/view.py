@@ -11,9 +11,8 @@ With `attention.one_matrix.layer`, w_j = t_j y_j + p_jΔ for j ≠ i, so that fo
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 import torch
 
@@ -25,7 +24,7 @@ from wordsway.maps.attention.layer import LayerView, Starts
 from wordsway.maps.attention.one_matrix.layer import Layer
 from wordsway.maps.base import Pull, Readout
 from wordsway.maps.rigorous import Certificate
-from wordsway.maps.rows import Derived, Moving, RowChanges, at_rows, by_row
+from wordsway.maps.rows import Derived, Moving, RowChanges, at_rows, by_row, gathered
 
 
 @final
@@ -117,16 +116,13 @@ class AttentionRows(RowChanges):
         return torch.where(self._mine[..., None], self.own[:, None], others)
 
 
-@dataclass(frozen=True)
-class ReadoutRow:
-    """The readouts of row i before it moves: ``own`` (n,) is its mask, ``weights`` (2n, T) are
-    y_j·θ_j, 0 for j = i, above x_l·θ_i, and ``before`` (T,) is Σ_{j≠i} φ_j·θ_j.
-    """
+class ReadoutRow(NamedTuple):
+    """The readouts of row i before it moves."""
 
     i: int
-    own: torch.Tensor
-    weights: torch.Tensor
-    before: torch.Tensor
+    own: torch.Tensor  # the mask of row i (n,)
+    weights: torch.Tensor  # y_j·θ_j, 0 for j = i, above x_l·θ_i (2n, T)
+    before: torch.Tensor  # Σ_{j≠i} φ_j·θ_j (T,)
 
 
 @final
@@ -143,21 +139,15 @@ class AttentionReadout(Readout):
 
     def at(self, rows: torch.Tensor, delta: torch.Tensor) -> tuple[torch.Tensor, Pull]:
         groups = by_row(rows)
-        if len(groups) == 1:
-            return self._at(self._row(groups[0][0]), delta)
-        values = delta.new_empty(len(delta), len(self.theta))
-        pulls: list[tuple[torch.Tensor, Pull]] = []
-        for i, some in groups:
-            values[some], pull = self._at(self._row(i), delta[some])
-            pulls.append((some, pull))
+        values, pulls = zip(
+            *(self._at(self._row(i), delta[some]) for i, some in groups), strict=True
+        )
 
-        def pull_each(c: torch.Tensor) -> torch.Tensor:
-            gradient = torch.empty_like(delta)
-            for some, pull in pulls:
-                gradient[some] = pull(c[some])
-            return gradient
+        def pull(c: torch.Tensor) -> torch.Tensor:
+            each = zip(groups, pulls, strict=True)
+            return gathered(groups, [one(c[some]) for (_, some), one in each])
 
-        return values, pull_each
+        return gathered(groups, values), pull
 
     def _at(self, row: ReadoutRow, delta: torch.Tensor) -> tuple[torch.Tensor, Pull]:
         """Values and slopes of points that all move this row."""
@@ -187,11 +177,8 @@ class AttentionReadout(Readout):
         return value, pull
 
     def _row(self, i: int) -> ReadoutRow:
-        if i not in self._rows:
-            self._rows[i] = self._known(i)
-        return self._rows[i]
-
-    def _known(self, i: int) -> ReadoutRow:
+        if i in self._rows:
+            return self._rows[i]
         layer = self.layer
         y = torch.einsum("d,tjd->jt", layer.X[i], self.theta)  # x_i·θ_j
         if layer.scores.normalised:
@@ -202,12 +189,10 @@ class AttentionReadout(Readout):
             apart = layer.X[i] - layer.sharp.means[sharp]
             y[some] = torch.einsum("md,tmd->mt", apart, self.theta[:, some])
         own = torch.arange(len(layer.X), device=y.device) == i
-        return ReadoutRow(
-            i=i,
-            own=own,
-            weights=torch.cat([y.masked_fill(own[:, None], 0), layer.X @ self.theta[:, i].T]),
-            before=self._phi.masked_fill(own[:, None], 0).sum(0),
-        )
+        weights = torch.cat([y.masked_fill(own[:, None], 0), layer.X @ self.theta[:, i].T])
+        before = self._phi.masked_fill(own[:, None], 0).sum(0)
+        self._rows[i] = ReadoutRow(i, own, weights, before)
+        return self._rows[i]
 
 
 #: Up to this share of √d the bound for small moves may be the smaller one.
