@@ -5,11 +5,9 @@ a step uphill that stays in C (`Constraint.step`). A step x⁺ along the gradien
 
     ∇ψ(x⁺) ∝ ∇ψ(x) + ηg,    then divided by its gauge if it left C,
 
-with ψ half the square of the gauge that C is a ball of (‖·‖_p, or ‖A⁺·‖ of an ellipsoid). The
-Bregman projection onto a ball of the gauge itself is radial, so that no equation is solved; fixed
-points on the boundary are those where g is a multiple of ∇ψ, as the maximum requires; and for
-η → ∞ the step ends where g·x is largest over C. For p = 2 it is the projected gradient step. The
-cube and the cross-polytope (p = ∞, 1), whose gauges are not smooth, are projected onto instead.
+with ψ half the square of the gauge that C is a ball of (‖·‖_p, or ‖A⁺·‖ of an ellipsoid): for p = 2
+the projected gradient step, and for η → ∞ a step to where g·x is largest over C. The cube and the
+cross-polytope (p = ∞, 1), whose gauges are not smooth, are projected onto instead.
 
 Every set lies in the ball ‖Δ‖ ≤ `Constraint.span`, and what is certified for that ball holds for
 the set. A finite set (`Choices`) is tried vector by vector.
@@ -37,8 +35,10 @@ Exponent = Annotated[float, Within(1, 1e6, "L2 is the Euclidean ball, Linf the c
 class Constraint(ABC):
     """A set of Δ ∈ ℝ^d; batches of points are (…, d)."""
 
-    #: The set's size; None for the largest of its shape in the paper's ball ‖Δ‖ ≤ √d.
-    radius: float | None = None
+    @validated
+    def __init__(self, radius: Radius | None = None) -> None:
+        #: The set's size; None for the largest of its shape in the paper's ball ‖Δ‖ ≤ √d.
+        self.radius = radius
 
     @abstractmethod
     def stretch(self, d: int) -> float:
@@ -129,10 +129,6 @@ class L2(NormBall):
 
     p = 2.0
 
-    @validated
-    def __init__(self, radius: Radius | None = None) -> None:
-        self.radius = radius
-
 
 @final
 class Linf(NormBall):
@@ -143,10 +139,6 @@ class Linf(NormBall):
     """
 
     p = math.inf
-
-    @validated
-    def __init__(self, radius: Radius | None = None) -> None:
-        self.radius = radius
 
 
 @final
@@ -174,10 +166,6 @@ class Shell(Constraint):
     >>> Shell(2.0).project(torch.tensor([[3.0, 4.0], [0.0, 0.0]])).norm(dim=1).tolist()
     [2.0, 2.0]
     """
-
-    @validated
-    def __init__(self, radius: Radius | None = None) -> None:
-        self.radius = radius
 
     def stretch(self, d: int) -> float:
         return 1.0

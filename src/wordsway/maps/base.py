@@ -29,9 +29,7 @@ class Readout(ABC):
 
     @abstractmethod
     def at(self, rows: torch.Tensor, delta: torch.Tensor) -> tuple[torch.Tensor, Pull]:
-        """Values (B, T) for B pairs of a row and a Δ, and how a function of them is differentiated
-        with respect to Δ.
-        """
+        """Values (B, T) for B pairs (i, Δ), and the derivatives of functions of them in Δ."""
 
     def values(self, rows: torch.Tensor, delta: torch.Tensor) -> torch.Tensor:
         """Values (B, T) alone."""
@@ -40,9 +38,7 @@ class Readout(ABC):
 
 @final
 class TracedReadout(Readout):
-    """Readouts ``values(rows, delta)`` (B, T) that are differentiable in Δ, in the dtype of
-    ``like``.
-    """
+    """Readouts ``values(rows, delta)`` (B, T) differentiable in Δ, in the dtype of ``like``."""
 
     def __init__(
         self, values: Callable[[torch.Tensor, torch.Tensor], torch.Tensor], like: torch.Tensor
@@ -132,16 +128,12 @@ class View(Objective):
     def certify(
         self, rows: Sequence[int], radius: float, progress: Progress = silent
     ) -> Certificate | None:
-        """A number that S at each of the rows cannot exceed, or None where no certificate is known
-        for this kind of map. The view must be in float64.
-        """
+        """What S at each of the rows cannot exceed, from a float64 view; None where unknown."""
         return None
 
     @property
     def rounding(self) -> float:
-        """‖φ̂(X) − φ(X)‖ at most, of the features in float64 and in exact arithmetic; +∞ where
-        nothing is known.
-        """
+        """‖φ̂(X) − φ(X)‖ at most, in float64 and in exact arithmetic; +∞ where nothing is known."""
         return math.inf
 
     def readout(self, thetas: torch.Tensor) -> Readout:
@@ -171,9 +163,7 @@ class FeatureMap(ABC):
         """The view of ``sample``, in ``dtype`` arithmetic (the map's own by default)."""
 
     def search_view(self, sample: Sample) -> View:
-        """The view that a search may use, in less than float64 where that finds the same maxima;
-        the value found is always recomputed in float64.
-        """
+        """The view for searches, in less than float64 where that finds the same maxima."""
         return self.view(sample)
 
     @abstractmethod
@@ -181,15 +171,11 @@ class FeatureMap(ABC):
         """Name, sizes and seed: everything needed to reconstruct this map."""
 
     def features_in_single(self, X: torch.Tensor) -> torch.Tensor | None:
-        """The definition in single precision where it is accurate to that, else None; called only
-        if `has_single`.
-        """
+        """The definition in single precision, for `has_single`; None where that is inaccurate."""
         return None
 
     def __call__(self, X: Any) -> torch.Tensor:
-        """φ of one sample, of an array (…, n, d), or of a list of samples (stacked along a new
-        first axis).
-        """
+        """φ of one sample, of an array (…, n, d), or of a list of samples, stacked."""
         return self._evaluate(X, self.dtype)
 
     def exact(self, X: Any) -> torch.Tensor:
@@ -206,7 +192,7 @@ class FeatureMap(ABC):
         """Reject texts that this map does not support; by default none."""
         return
 
-    #: `wordsway.maps.callable.callable_map`: a map of any differentiable torch callable.
+    #: `wordsway.maps.callable.CallableMap`: a map of any differentiable torch callable.
     of: ClassVar[Callable[..., FeatureMap]]
 
     def __repr__(self) -> str:
@@ -247,9 +233,7 @@ class FeatureRangeError(InputError):
 
 
 def search_view_of(phi: FeatureMap, sample: Sample) -> View:
-    """``phi.search_view(sample)``; the float64 view where φ(X) is zero or out of range in a shorter
-    arithmetic alone.
-    """
+    """``phi.search_view(sample)``, in float64 where φ(X) is out of range in less than that."""
     try:
         return phi.search_view(sample)
     except FeatureRangeError:
@@ -257,9 +241,7 @@ def search_view_of(phi: FeatureMap, sample: Sample) -> View:
 
 
 def nonzero_norm(norm: float, name: str) -> float:
-    """‖φ(X)‖; an error at 0, where a relative change is undefined, and where its square over- or
-    underflows.
-    """
+    """‖φ(X)‖, refused where it is 0 or where its square over- or underflows."""
     if norm > 0 and not 1e-140 < norm < 1e140:
         raise FeatureRangeError(
             "‖φ(X)‖ between 1e-140 and 1e140",

@@ -20,11 +20,20 @@ from wordsway.optimize.plan import Plan
 
 @final
 class CallableMap(FeatureMap):
-    """φ = ``function``, from (…, n, d) to (…, features)."""
+    """A map of any differentiable torch callable from (…, n, d) to features: `FeatureMap.of`.
+
+    It computes in its own precision: that of a module's parameters, float64 for anything else,
+    unless you say so.
+
+    >>> identity = FeatureMap.of(lambda X: X)
+    >>> identity(Sample.gaussian(n=2, d=3, seed=0)).shape
+    torch.Size([2, 3])
+    """
 
     name = "callable"
     has_rows = True  # if its features have them; the wrapper's view checks
 
+    @validated
     def __init__(
         self,
         function: Callable[[torch.Tensor], torch.Tensor],
@@ -32,15 +41,8 @@ class CallableMap(FeatureMap):
         dtype: torch.dtype | None = None,
         device: torch.device | str | None = None,
     ) -> None:
-        if not callable(function):
-            raise InputError(
-                "a torch callable from (…, n, d) to features",
-                type(function).__name__,
-                "pass a function or a module",
-            )
-        weight = (
-            next(function.parameters(), None) if isinstance(function, torch.nn.Module) else None
-        )
+        parameters = function.parameters() if isinstance(function, torch.nn.Module) else iter(())
+        weight = next(parameters, None)
         self.function = function
         self.dtype = dtype or (torch.float64 if weight is None else weight.dtype)
         own = "cpu" if weight is None else weight.device
@@ -60,12 +62,10 @@ class CallableMap(FeatureMap):
         # A copy: functions may work in place (nn.ReLU(inplace=True)), texts stay as they are.
         out = self.function(X.to(self.dtype, copy=True))
         if not isinstance(out, torch.Tensor) or out.shape[:1] != X.shape[:1]:
-            got = (
-                f"shape {tuple(out.shape)}" if isinstance(out, torch.Tensor) else type(out).__name__
-            )
+            kept = isinstance(out, torch.Tensor)
             raise InputError(
                 f"features of shape ({len(X)}, …) for a batch of {len(X)} texts",
-                got,
+                f"shape {tuple(out.shape)}" if kept else type(out).__name__,
                 "let the callable work on (…, n, d) and keep the leading axes",
             )
         return out
@@ -133,23 +133,4 @@ class CallableView(RowView):
         return TracedReadout(lambda *move: self.moved(*move) @ theta.T, self.X)
 
 
-@validated
-def callable_map(
-    function: Callable[[torch.Tensor], torch.Tensor],
-    *,
-    dtype: torch.dtype | None = None,
-    device: torch.device | str | None = None,
-) -> FeatureMap:
-    """A map of any differentiable torch callable from (…, n, d) to features: `FeatureMap.of`.
-
-    It computes in its own precision: that of a module's parameters, float64 for anything else,
-    unless you say so.
-
-    >>> identity = FeatureMap.of(lambda X: X)
-    >>> identity(Sample.gaussian(n=2, d=3, seed=0)).shape
-    torch.Size([2, 3])
-    """
-    return CallableMap(function, dtype=dtype, device=device)
-
-
-FeatureMap.of = staticmethod(callable_map)
+FeatureMap.of = CallableMap

@@ -8,23 +8,15 @@ All of these norms are at most the Frobenius norm, so a certificate of the latte
 ‖φ(X)‖/N(φ(X)), is one of theirs.
 
 Rows that move together are searched as one vector of m·d numbers, each row in its own set. Fully
-connected maps treat them as one block of V; other maps are evaluated by their definition. Of
-attention whose rows are means of the text's rows, φ_j(X′) lies in the convex hull of the rows of X′
-and 0, so that a row that attends to a moved one changes by at most
-
-    max(‖φ_j‖, ‖x_l − φ_j‖ for rows l that stay, ‖x_k − φ_j‖ + r for rows k that move).
-
-With sigmoid scores a term of φ_j changes by at most ‖x_l‖, or ‖x_k‖ + r: the terms of moved rows k,
-and in a moved row all of them. The same holds for the values of a head, with r‖V_h‖ in the place of
-r, and heads add up, each times ‖O_h‖. Residual streams, norms and read-outs around such a layer
-have their own bounds for Σ_j ‖w_j‖² ≤ Q and ‖Δ‖ ≤ r√m.
+connected maps treat them as one block of V; other maps are evaluated by their definition, and
+attention is certified by the hull of the moved text (Theorem 21 of docs/statements/wrappers.md).
 
 A text X′ with a word more or less has other rows of features than X. Features of a fixed size are
 compared as they are; of features with a row for each word, the rows of the words that both texts
-have are compared, and S is still relative to ‖φ(X)‖. Deletions are finitely many. An inserted word
-is a zero row that moves: with X⁰ the text with a zero row at that place,
+have are compared, and S is still relative to ‖φ(X)‖. An inserted word is a zero row that moves:
+with X⁰ the text with a zero row at that place (Theorem 23),
 
-    ‖φ(X′) − φ(X)‖ ≤ ‖φ(X′) − φ(X⁰)‖ + ‖φ(X⁰) − φ(X)‖ ≤ S(X⁰)·‖φ(X⁰)‖ + ‖φ(X⁰) − φ(X)‖.
+    ‖φ(X′) − φ(X)‖ ≤ S(X⁰)·‖φ(X⁰)‖ + ‖φ(X⁰) − φ(X)‖.
 """
 
 from __future__ import annotations
@@ -52,13 +44,7 @@ from wordsway.maps.base import (
 )
 from wordsway.maps.dense.definition import FullyConnected
 from wordsway.maps.dense.view import FullyConnectedView
-from wordsway.maps.rigorous import (
-    SAFE,
-    Certificate,
-    norm_lower_bound,
-    opnorm_upper_bound,
-    relative,
-)
+from wordsway.maps.rigorous import SAFE, Certificate, norm_lower_bound, opnorm_upper_bound, relative
 from wordsway.maps.rows import Derived, Moving, RowView
 from wordsway.maps.wrappers.norm import NormedView
 from wordsway.maps.wrappers.read_out import ReadOutView
@@ -138,15 +124,13 @@ class ChangeNorm:
 
 
 class ChangeView(View):
-    """A view of which the changes of all features are known, measured by a norm; ``like`` is the
-    view of the same text that it proposes points like.
-    """
+    """The changes of all features in a norm; ``like`` is a view of the same text, for starts."""
 
-    def __init__(self, like: View, norm: ChangeNorm, features: int) -> None:
+    def __init__(self, like: View, norm: ChangeNorm, before: torch.Tensor) -> None:
         super().__init__(like.X, replace(like.plan, solver="ascent"))
-        self.like, self.norm, self.small = like, norm, like.small
+        self.like, self.norm, self.small, self._before = like, norm, like.small, before
         self.dimension, self.rows_moved = like.dimension, like.rows_moved
-        self.bytes_per_point = like.bytes_per_point + 6 * features * like.X.itemsize
+        self.bytes_per_point = like.bytes_per_point + 6 * before.numel() * like.X.itemsize
         self.bytes_retained_per_eval, self.max_batch = like.bytes_retained_per_eval, like.max_batch
 
     @abstractmethod
@@ -156,52 +140,38 @@ class ChangeView(View):
     def traced(self, rows: torch.Tensor, delta: torch.Tensor) -> torch.Tensor:
         return self.norm.squares(self.changes(rows, delta)) / self.norm.size**2
 
-    def smoothed(self, width: float) -> View:
-        like = self.like.smoothed(width)
-        return self if like is self.like else self.copied(like=like)
-
     def suggest(
         self, problems: Sequence[int], count: int, noise: Sequence[torch.Generator]
     ) -> torch.Tensor:
         return self.like.within(self.reach).suggest(problems, count, noise)
 
-    def landmark(self, problem: int) -> torch.Tensor:
-        return self.like.landmark(problem)
-
     @property
     def rounding(self) -> float:
         return self.like.rounding
-
-    def certify(
-        self, rows: Sequence[int], radius: float, progress: Progress = silent
-    ) -> Certificate | None:
-        found = self.like.within(self.reach, self.constraint).certify(rows, radius, progress)
-        return None if found is None else _in_norm(found, self.norm, self._before, self.rounding)
-
-    @property
-    @abstractmethod
-    def _before(self) -> float:
-        """‖φ(X)‖."""
-
-
-def _in_norm(found: Certificate, norm: ChangeNorm, before: float, error: float) -> Certificate:
-    """A certificate in the Frobenius norm as one in another."""
-    below = norm.size * (1 - 1e-9) - error * SAFE
-    scale = relative((before + error) * SAFE, max(0.0, below))
-    return found.replaced([upper * scale * SAFE for upper in found.upper.tolist()])
 
 
 @final
 class NormView(ChangeView):
     """The view of one row, or of rows together, in another norm."""
 
-    def __init__(self, like: View, norm: ChangeNorm, before: torch.Tensor) -> None:
-        super().__init__(like, norm, before.numel())
-        self._size = float(before.norm())
+    def smoothed(self, width: float) -> View:
+        like = self.like.smoothed(width)
+        return self if like is self.like else self.copied(like=like)
 
-    @property
-    def _before(self) -> float:
-        return self._size
+    def landmark(self, problem: int) -> torch.Tensor:
+        return self.like.landmark(problem)
+
+    def certify(
+        self, rows: Sequence[int], radius: float, progress: Progress = silent
+    ) -> Certificate | None:
+        """The certificate in the Frobenius norm, as one in this norm."""
+        found = self.like.within(self.reach, self.constraint).certify(rows, radius, progress)
+        if found is None:
+            return None
+        error = self.rounding
+        below = self.norm.size * (1 - 1e-9) - error * SAFE
+        scale = relative((float(self._before.norm()) + error) * SAFE, max(0.0, below))
+        return found.replaced([upper * scale * SAFE for upper in found.upper.tolist()])
 
     def changes(self, rows: torch.Tensor, delta: torch.Tensor) -> torch.Tensor:
         like = self.like
@@ -229,16 +199,12 @@ class DefinitionView(ChangeView):
     ) -> None:
         with torch.no_grad():
             before = phi.features(like.X[None], like.X.dtype).clone()
-        super().__init__(like, ChangeNorm("frobenius", before[0]), before.numel())
-        self._map, self._features, self.together = phi, before, together
+        super().__init__(like, ChangeNorm("frobenius", before[0]), before)
+        self._map, self.together = phi, together
         self.rows_moved = len(together or (0,))
         self.dimension = self.rows_moved * sample.d
         self.bytes_per_point = self.rows_moved * like.bytes_per_point
         self.bytes_per_point += 8 * (sample.X.numel() + before.numel()) * like.X.itemsize
-
-    @property
-    def _before(self) -> float:
-        return float(self._features.norm())
 
     def changes(self, rows: torch.Tensor, delta: torch.Tensor) -> torch.Tensor:
         X, each = self.X, torch.arange(len(rows), device=self.X.device)[:, None]
@@ -247,13 +213,10 @@ class DefinitionView(ChangeView):
         moved = moved.index_put(
             (each, places.to(X.device)), delta.unflatten(-1, (self.rows_moved, -1))
         )
-        return self._map.features(X + moved, X.dtype) - self._features
-
-    def smoothed(self, width: float) -> View:
-        return self
+        return self._map.features(X + moved, X.dtype) - self._before
 
     def readout(self, thetas: torch.Tensor) -> Readout:
-        theta, before = thetas.to(self.X), self._features
+        theta, before = thetas.to(self.X), self._before
         return TracedReadout(
             lambda *move: (before + self.changes(*move)).flatten(1) @ theta.T, self.X
         )
@@ -316,18 +279,14 @@ class HullView(RowView):
         self, rows: Sequence[int], radius: float, progress: Progress = silent
     ) -> Certificate:
         layer, each = self._view.layer, radius / len(self._together) ** 0.5
+        terms = 1 if self._limit == "simplex" else len(self.X)  # values with an error in a bound
         if isinstance(layer, Layer):
             moves = self._moves(layer.s, layer.X, layer.phi, each) + layer.errors.rows
-            moves = moves + layer.text_error * self._terms
+            moves = moves + layer.text_error * terms
         else:
-            moves = self._of_heads(layer, each)
+            moves = self._of_heads(layer, each, terms)
         total = float(moves[self.rows_attending_to(rows[0])].norm()) * SAFE
         return Certificate.exact(torch.tensor([relative(total, layer.norm_below)]).double())
-
-    @property
-    def _terms(self) -> int:
-        """How many values have an error in a bound."""
-        return 1 if self._limit == "simplex" else len(self.X)
 
     def _moves(
         self, s: torch.Tensor, values: torch.Tensor, out: torch.Tensor, reach: float
@@ -344,14 +303,14 @@ class HullView(RowView):
         found[self._together] = terms[self._together].sum(1)
         return found
 
-    def _of_heads(self, layer: HeadsLayer, radius: float) -> torch.Tensor:
+    def _of_heads(self, layer: HeadsLayer, radius: float, terms: int) -> torch.Tensor:
         weights, H = layer.setting.weights, layer.setting.weights.heads
         total = torch.zeros(len(layer.X), dtype=torch.float64, device=layer.X.device)
         for h, errors in enumerate(layer.errors.heads):
             V, O = weights.value_matrix(h), weights.O
             reach = radius if V is None else radius * opnorm_upper_bound(V)
             moves = self._moves(layer.s[h], layer.v[:, h], layer.heads[:, h], reach)
-            moves = moves + errors.rows + errors.text * self._terms
+            moves = moves + errors.rows + errors.text * terms
             size = 1.0 if O is None else opnorm_upper_bound(O.unflatten(0, (H, -1))[h])
             total = total + size * moves
         return total
@@ -359,14 +318,18 @@ class HullView(RowView):
 
 def edited(X: torch.Tensor, edit: str, rows: torch.Tensor, delta: torch.Tensor) -> torch.Tensor:
     """X (n×d) without each of the rows, or with Δ (B, d) inserted before it, (B, n ± 1, d)."""
-    n, own = len(X), rows[:, None]
     if edit == "delete":
-        order = torch.arange(n - 1, device=X.device)
-        return X[order + (order >= own)]
-    order = torch.arange(n + 1, device=X.device)
-    places = torch.where(order == own, n, order - (order > own).long())
-    longer = torch.cat([X.expand(len(rows), -1, -1), delta[:, None]], 1)
-    return longer[torch.arange(len(rows), device=X.device)[:, None], places]
+        return torch.stack([_without(X, i) for i in rows.tolist()])
+    each = zip(rows.tolist(), delta, strict=True)
+    return torch.stack([_with(X, i, one) for i, one in each])
+
+
+def _without(X: torch.Tensor, i: int) -> torch.Tensor:
+    return torch.cat([X[:i], X[i + 1 :]])
+
+
+def _with(X: torch.Tensor, i: int, row: torch.Tensor) -> torch.Tensor:
+    return torch.cat([X[:i], row[None], X[i:]])
 
 
 def aligned(
@@ -384,37 +347,26 @@ def aligned(
             f"shapes {tuple(before.shape)} and {tuple(after.shape[1:])}",
             "read out the mean, or keep the rows",
         )
-    order, own = torch.arange(n, device=rows.device), rows[:, None]
-    each = torch.arange(len(rows), device=rows.device)[:, None]
+    each = zip(rows.tolist(), after, strict=True)
     if edit == "insert":
-        return after[each, order + (order >= own)]
-    others = after[each, (order - (order > own).long()).clamp_max(n - 2)]
-    return torch.where((order == own)[..., None], before, others)
+        return torch.stack([_without(one, i) for i, one in each])
+    return torch.stack([_with(one, i, before[i]) for i, one in each])
 
 
 @final
 class EditView(ChangeView):
-    """Texts with a word inserted, Δ being its vector and a problem its place, or deleted; evaluated
-    by the map's definition and autograd.
-    """
+    """Texts with a word Δ inserted at each place, or deleted; by the definition and autograd."""
 
     def __init__(self, phi: FeatureMap, sample: Sample, like: View, edit: str) -> None:
         with torch.no_grad():
-            self._features = phi.features(like.X[None], like.X.dtype)[0].clone()
-        super().__init__(like, ChangeNorm("frobenius", self._features), self._features.numel())
+            before = phi.features(like.X[None], like.X.dtype)[0].clone()
+        super().__init__(like, ChangeNorm("frobenius", before), before)
         self._map, self._sample, self._edit = phi, sample, edit
         self.bytes_per_point += 8 * (sample.X.numel() + sample.n**2) * like.X.itemsize
 
-    @property
-    def _before(self) -> float:
-        return float(self._features.norm())
-
     def changes(self, rows: torch.Tensor, delta: torch.Tensor) -> torch.Tensor:
         after = self._map.features(edited(self.X, self._edit, rows, delta), self.X.dtype)
-        return aligned(self._features, self._edit, rows, after) - self._features
-
-    def smoothed(self, width: float) -> View:
-        return self
+        return aligned(self._before, self._edit, rows, after) - self._before
 
     def suggest(
         self, problems: Sequence[int], count: int, noise: Sequence[torch.Generator]
@@ -447,10 +399,10 @@ class EditView(ChangeView):
             return None
         zero = self._map.exact(longer)
         place = torch.tensor([row], device=zero.device)
-        apart = aligned(self._features, "insert", place, zero[None])[0] - self._features
+        apart = aligned(self._before, "insert", place, zero[None])[0] - self._before
         off = view.rounding
         total = float(found.upper[0]) * (float(zero.norm()) + off) + float(apart.norm())
-        norm = norm_lower_bound(self._features, self.rounding)
+        norm = norm_lower_bound(self._before, self.rounding)
         return found.replaced([relative((total + off + self.rounding) * SAFE, norm)])
 
 

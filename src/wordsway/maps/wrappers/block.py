@@ -28,10 +28,7 @@ from wordsway.maps.wrappers.residual import Residual, WrappedView, Wrapper
 
 @final
 class NormedText(Wrapper):
-    """φ′(X) = φ(N(X)): a norm in front of the map.
-
-    Row i of N(X) moves by N(x_i + Δ) − N(x_i), and the inner view computes the rest.
-    """
+    """φ′(X) = φ(N(X)), a norm in front: row i of N(X) moves by N(x_i + Δ) − N(x_i)."""
 
     name = "normed-text"
 
@@ -66,9 +63,7 @@ class NormedTextView(WrappedView):
         self._allow(error)
 
     def _allow(self, error: float) -> None:
-        """The inner text is a rounded N(X): N of a row of size β that is off by e is off by at most
-        2√d e/β.
-        """
+        """N(X) is rounded: N of a row of size β that is off by e is off by at most 2√d e/β."""
         d = self.X.shape[1]
         sizes = self.kind.size(self.kind.centre(self.X)).squeeze(1)
         off = error + 2 * (d + 8) * U * self.X.norm(dim=1)

@@ -141,9 +141,7 @@ class NormedView(WrappedView):
         return off + 2 * (self.centred.shape[1] + 16) * U * root
 
     def _in_full(self, bases: torch.Tensor) -> Moving:
-        """Small rows are computed in full: in a few dimensions w may be parallel to u, where
-        products cancel.
-        """
+        """Small rows are computed in full: w may be parallel to u there, where products cancel."""
         inner = self.inner.moving_alone
 
         def moved(rows: torch.Tensor, delta: torch.Tensor) -> DenseRows:

@@ -35,7 +35,13 @@ class Wrapper(FeatureMap):
     has_rows = True
 
     def __init__(self, inner: FeatureMap) -> None:
-        self.inner = with_rows(inner, self.name)
+        if not inner.has_rows:
+            raise InputError(
+                f"a map with one row of features per row of the text inside {self.name}",
+                f"{inner.name}, which has none",
+                "use attention, a wrapper of it, or FeatureMap.of a callable to (…, n, D)",
+            )
+        self.inner = inner
         self.dtype, self.device = inner.dtype, inner.device
 
     def check(self, n: int, d: int) -> None:
@@ -97,21 +103,6 @@ class WrappedView(OuterView, RowView):
 
     def rows_attending_to(self, i: int) -> torch.Tensor:
         return self.inner.rows_attending_to(i)
-
-
-def with_rows(inner: Any, wrapper: str) -> FeatureMap:
-    """The inner map of a wrapper, refused where it has no rows."""
-    if not isinstance(inner, FeatureMap):
-        raise InputError(
-            f"a map inside {wrapper}", type(inner).__name__, "wrap a callable by FeatureMap.of"
-        )
-    if not inner.has_rows:
-        raise InputError(
-            f"a map with one row of features per row of the text inside {wrapper}",
-            f"{inner.name}, which has none",
-            "use attention, a wrapper of it, or FeatureMap.of a callable to (…, n, D)",
-        )
-    return inner
 
 
 def rows_of_view(view: View, phi: FeatureMap) -> RowView:
@@ -225,9 +216,7 @@ class AttentionInside(NamedTuple):
 
 
 def attention_inside(view: RowView) -> AttentionInside | None:
-    """The attention that a wrapper's certificate can look into: the view itself, or the one that
-    is added to the text; None where there is none.
-    """
+    """The attention whose dual a wrapper's certificate can use: the view, or φ of X + φ(X)."""
     inner = view.inner if isinstance(view, ResidualView) else view
     if isinstance(inner, AttentionView) and isinstance(inner.bounds, RowBounds):
         return AttentionInside(inner.layer, inner.bounds, inner is not view)
