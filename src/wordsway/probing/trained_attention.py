@@ -22,7 +22,7 @@ from wordsway.core.sample import Sample
 from wordsway.maps.attention.certificates.heads import HeadsCertificate
 from wordsway.maps.attention.family import LARGE_SCORE, Attention, largest_score
 from wordsway.maps.attention.heads import HeadsLayer, HeadsView, Setting
-from wordsway.maps.attention.ingredients import Plain, Projections, Rotation, hidden_pairs
+from wordsway.maps.attention.ingredients import Lift, Projections, Rotation, hidden_pairs
 from wordsway.maps.attention.scores.softmax import SoftmaxScores
 from wordsway.maps.base import FeatureMap
 from wordsway.models.attention_layer import AttentionIO, LayerReader
@@ -110,7 +110,7 @@ class TrainedAttention(FeatureMap):
         rotation = None if self.base is None else Rotation.of(n, self.width, self.base)
         factor = self.width**-0.5
         setting = Setting(
-            SoftmaxScores(), Plain(), self.projections, factor, bias, rotation, self.name
+            SoftmaxScores(), Lift(), self.projections, factor, bias, rotation, self.name
         )
         return setting.to(like)
 

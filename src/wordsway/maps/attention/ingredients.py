@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 import torch
 
@@ -83,28 +83,27 @@ def learned(n: int, d: int, seed: int) -> torch.Tensor:
     return torch.stack(rows)
 
 
-class Rotation:
+class Rotation(NamedTuple):
     """RoPE: the pair (x_a, x_{a+m/2}) of row j is turned by the angle j·base^(−2a/m).
 
     The angle between a query and a key then depends on how far apart they stand. As in Llama, the
     two halves of a head are paired; GPT-J's neighbours are the same up to the order of dimensions.
     """
 
-    def __init__(self, angles: torch.Tensor) -> None:
-        angles = torch.cat([angles, angles], -1)
-        self.cos, self.sin = angles.cos(), angles.sin()  # (n, m)
+    cos: torch.Tensor  # (n, m)
+    sin: torch.Tensor
 
     @staticmethod
     def of(n: int, m: int, base: float = BASE) -> Rotation:
         """The usual angles for n rows and heads of m dimensions."""
         pace = base ** (-2 * torch.arange(m // 2, dtype=torch.float64) / m)
-        return Rotation(torch.arange(n, dtype=torch.float64)[:, None] * pace)
+        angles = torch.arange(n, dtype=torch.float64)[:, None] * pace
+        angles = torch.cat([angles, angles], -1)
+        return Rotation(angles.cos(), angles.sin())
 
     def to(self, like: torch.Tensor) -> Rotation:
         """The same rotation in another precision or place."""
-        new = object.__new__(Rotation)
-        new.cos, new.sin = self.cos.to(like), self.sin.to(like)
-        return new
+        return Rotation(self.cos.to(like), self.sin.to(like))
 
     def turn(self, x: torch.Tensor, back: bool = False) -> torch.Tensor:
         """All rows: x is (…, n, heads, m)."""
@@ -131,8 +130,10 @@ class Lift:
     keys where g ≠ f.
     """
 
-    #: Whether f and g are the identity: then g(k + δ) − g(k) = δ exactly.
-    plain = False
+    @property
+    def plain(self) -> bool:
+        """Whether f and g are the identity: then g(k + δ) − g(k) = δ exactly."""
+        return type(self) is Lift
 
     def query(self, q: torch.Tensor) -> torch.Tensor:
         """f(q)."""
@@ -153,13 +154,6 @@ class Lift:
     def key_pull(self, k: torch.Tensor, grad: torch.Tensor) -> torch.Tensor:
         """The gradient in k of grad·g(k)."""
         return self.query_pull(k, grad)
-
-
-@final
-class Plain(Lift):
-    """The identity."""
-
-    plain = True
 
 
 @final
@@ -302,11 +296,7 @@ class Projections:
         return torch.einsum("...hx,hxd->...hd", heads, parts)
 
     def _heads(
-        self,
-        X: torch.Tensor,
-        matrix: torch.Tensor | None,
-        bias: torch.Tensor | None,
-        heads: int,
+        self, X: torch.Tensor, matrix: torch.Tensor | None, bias: torch.Tensor | None, heads: int
     ) -> torch.Tensor:
         flat = X if matrix is None else X @ matrix
         flat = flat if bias is None else flat + bias
@@ -334,9 +324,7 @@ MANY = {
 def draw_projections(
     d: int, seed: int, heads: int | None, shape: str, law: Law = "gaussian"
 ) -> dict[str, torch.Tensor]:
-    """Entries N(0, 1/d), or of another law, each matrix from its own stream; W is that of `RAF`
-    with this seed.
-    """
+    """Entries N(0, 1/d), or of another law, each matrix from its own stream."""
     check_heads(d, heads)
     drawn = {}
     for name in ONE[shape] if heads is None else MANY[shape]:
@@ -350,11 +338,7 @@ def draw_projections(
 
 
 def given_projections(
-    d: int | None,
-    heads: int | None,
-    shape: str,
-    weight: Any,
-    weights: Mapping[str, Any] | None,
+    d: int | None, heads: int | None, shape: str, weight: Any, weights: Mapping[str, Any] | None
 ) -> dict[str, torch.Tensor]:
     """The caller's own matrices, checked: d×d each."""
     wanted = ONE[shape] if heads is None else MANY[shape]

@@ -26,15 +26,7 @@ from wordsway.maps.attention.one_matrix.view import bytes_per_point
 from wordsway.maps.attention.scores.registry import SCORES
 from wordsway.maps.attention.scores.sparsemax import CELLS as SPARSE_CELLS
 from wordsway.maps.attention.scores.sparsemax import sparse_keys_bytes
-from wordsway.maps.kind import (
-    WEIGHTS,
-    MapKind,
-    Option,
-    SearchSize,
-    TheoryCurve,
-    constant,
-    falling,
-)
+from wordsway.maps.kind import WEIGHTS, MapKind, Option, SearchSize, TheoryCurve, constant, falling
 
 #: Tensors of (cells, rows, grid points) that the dual holds at once.
 DUAL_TENSORS = 12
@@ -79,9 +71,7 @@ def _bytes(size: SearchSize, *, scores: str, heads: int | None, pe: str, **optio
 
 
 def _one_matrix_bytes(size: SearchSize, scores: str) -> float:
-    """Bytes of attention with one matrix W. Smooth scores are searched in single precision, those
-    of row i itself double the rows of the certificate of sigmoid attention.
-    """
+    """Bytes of attention with one matrix W; sigmoid attention also has the keys of row i."""
     n, d, smooth = size.n, size.d, SCORES[scores].smooth
     at_once = size.points_at_once(plan_for(n, d, kinks=SCORES[scores].scores.kinks))
     points = at_once * bytes_per_point(n, d, 4 if smooth else 8)
@@ -126,7 +116,6 @@ ATTENTION_KIND = MapKind(
     title="attention",
     about="Attention of your choice: scores, heads, mask, positional encoding.",
     make=_make,
-    count=lambda n, d, **options: n * d,
     search_bytes=_bytes,
     references=_references,
     options=OPTIONS,
@@ -141,9 +130,7 @@ def preset(
     chosen: Callable[[int], dict[str, Any]],
     made: type[Preset] | None = None,
 ) -> MapKind:
-    """A map of the family under its own name; ``chosen(d)`` are its options. ``made`` is its class,
-    where it has one.
-    """
+    """A map of the family with its own name, options ``chosen(d)``, and perhaps its own class."""
 
     def filled(d: int, **options: Any) -> dict[str, Any]:
         return ATTENTION_KIND.filled(chosen(d) | options)
@@ -158,7 +145,6 @@ def preset(
         title=title,
         about=about,
         make=make,
-        count=lambda n, d, **options: n * d,
         search_bytes=lambda size, **options: _bytes(size, **filled(size.d, **options)),
         references=lambda d, **options: _references(d, **filled(d, **options)),
         options=(WEIGHTS,),

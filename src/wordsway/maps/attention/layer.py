@@ -22,19 +22,10 @@ SMALL = 4_000_000
 WIDTHS = (10.0, 3.0, 1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001)
 
 
-def is_small(n: int, d: int) -> bool:
-    """Whether a product of a search is too small for more than one thread."""
-    return Plan().starts * (3 * n + d) * d < SMALL
-
-
 def plan_for(n: int, d: int, *, kinks: bool = False) -> Plan:
-    """How to search. Functions with ``kinks`` have their maxima on them, where gradients alone do
-    not lead: a maximum is followed from a smooth function to the function itself. Up to n = d, a
-    row can be silent to all others, and the smoothest function has the best maxima in the right
-    order; beyond, rounding that much prefers wrong places, and more points are kept.
-
-    All three groups have to find a maximum before it counts as converged: of two, both find the
-    same second-best one too often.
+    """How to search. Functions with ``kinks`` have their maxima on them: a maximum is followed from
+    a smooth function to the function itself. Up to n = d the smoothest one has the best maxima in
+    the right order; beyond, rounding that much prefers wrong places, and more points are kept.
     """
     if kinks:
         plan = Plan("lbfgs", 24, 20, keep=5, steps=40, rounds=0, groups=3, abreast=3, widths=WIDTHS)
@@ -89,9 +80,7 @@ Starts = Callable[[AnyLayer, Sequence[int], int, float, Sequence[torch.Generator
 
 
 class LayerView(RowView, Generic[AnyLayer]):
-    """The view of an attention layer. ``text`` is its text without positions added to it; None
-    where there are none.
-    """
+    """The view of a layer; ``text`` is its text without positions, where it has some."""
 
     def __init__(
         self,
@@ -104,7 +93,8 @@ class LayerView(RowView, Generic[AnyLayer]):
         super().__init__(layer.X if text is None else text, plan_for(*layer.X.shape, kinks=kinks))
         self.layer, self._starts = layer, starts
         self.rows_before, self.norm = layer.phi, layer.norm
-        self.small = is_small(*layer.X.shape)
+        n, d = layer.X.shape
+        self.small = Plan().starts * (3 * n + d) * d < SMALL
 
     def suggest(
         self, problems: Sequence[int], count: int, noise: Sequence[torch.Generator]

@@ -29,17 +29,13 @@ class RowBounds(ABC):
     def curve(
         self, layer: Layer, others: torch.Tensor, i: int, radius: float, blur: torch.Tensor
     ) -> ShareCurve:
-        """The shares of the rows j ≠ i (``others``, a mask) on key i, whose moved logits are off by
-        ``blur`` (m, 1) at most; logistic by default.
-        """
+        """Shares of rows j ≠ i (``others``, a mask) on key i; ``blur`` (m, 1) of their logits."""
         return logistic_curve(layer.pairs[0][i, others][:, None], layer.keys[others], radius, blur)
 
     def below(
         self, curve: ShareCurve, p0: torch.Tensor, y2: torch.Tensor, most: torch.Tensor
     ) -> Tail:
-        """An upper bound of ‖row j‖² for rows below their grids. By default that of a logistic
-        curve: the share is at most that at the grid's end, or p⁰.
-        """
+        """‖row j‖² at most below the grid; the share is at most that at its end, or p⁰."""
         small = torch.maximum(curve.p[:, :1], p0)
         return Tail.where(curve.below, small**2 * most, small**4)
 
@@ -56,9 +52,7 @@ class RowBounds(ABC):
         return None
 
     def at_most(self, layer: Layer, i: int, radius: float) -> float:
-        """A bound of ‖φ(X^i(Δ)) − φ(X)‖ that holds however large or small the numbers are; by
-        default that of rows in the hull of the text and zero.
-        """
+        """A bound of ‖φ(X^i(Δ)) − φ(X)‖ however large or small the numbers are."""
         return hull(layer, i, radius)
 
 

@@ -77,10 +77,7 @@ class Cells:
         return 12 * ahead**2 * width2 - self._distance**4
 
     def others(
-        self,
-        log_lambda: torch.Tensor,
-        log_kappa: torch.Tensor,
-        log_nu: torch.Tensor | None = None,
+        self, log_lambda: torch.Tensor, log_kappa: torch.Tensor, log_nu: torch.Tensor | None = None
     ) -> torch.Tensor:
         """The bound on Σ_{j≠i} ‖row j‖² of each cell (C,)."""
         return self.along_lambda(log_kappa, log_nu)(log_lambda)
@@ -113,14 +110,9 @@ class Cells:
         )
 
     def bound(
-        self,
-        log_lambda: torch.Tensor,
-        log_kappa: torch.Tensor,
-        log_nu: torch.Tensor | None = None,
+        self, log_lambda: torch.Tensor, log_kappa: torch.Tensor, log_nu: torch.Tensor | None = None
     ) -> torch.Tensor:
-        """The bound on all rows, or the trivial one where it is smaller: no row moves further than
-        ‖y_j‖ + r, whatever the price.
-        """
+        """The bound on all rows, of which row j moves by ‖y_j‖ + r at most, whatever the price."""
         q = self.problem
         others = self.others(log_lambda, log_kappa, log_nu)
         others = (others + self._rounding(log_kappa)).clamp_max(q.sizes[0] * SAFE)
@@ -251,10 +243,7 @@ def tune_where_it_matters(
 
 
 def largest(
-    problem: Problem,
-    r: float,
-    multipliers: Sequence[torch.Tensor],
-    splits: int = SPLITS,
+    problem: Problem, r: float, multipliers: Sequence[torch.Tensor], splits: int = SPLITS
 ) -> float:
     """The largest bound over the cells of β; log ν may stand behind log λ and log κ."""
     return float(halved_cells(problem, r, multipliers, splits)[2].max())
@@ -289,9 +278,7 @@ def halved_cells(
 def lower_with_fourth_powers(
     problem: Problem, r: float, start: Multipliers
 ) -> tuple[float, Sequence[torch.Tensor]]:
-    """The bound with λ, κ and ν tuned together, and their logarithms; +∞ where the price of fourth
-    powers is unknown.
-    """
+    """The bound with λ, κ and ν tuned together, and their logarithms; +∞ where B is unknown."""
     if problem.prices.fourth == math.inf:
         return math.inf, start
     like = problem.coarse(FOURTH[0][0]).single().rows.p
@@ -317,10 +304,7 @@ def tune(
     start: Multipliers,
     schedule: tuple[tuple[float, int], ...],
 ) -> Multipliers:
-    """Golden-section searches over log λ and log κ in turn, for every cell at once.
-
-    The bound is convex in λ and in κ; any pair is valid, so nothing here needs to be exact.
-    """
+    """Golden-section searches over log λ and log κ in turn, for every cell at once."""
     log_lambda, log_kappa = start
     prepared = Cells(problem, r, lo, hi)
     for reach, steps in schedule:

@@ -70,9 +70,7 @@ class WrapperContext:
     def normed(
         self, problem: Problem, y: torch.Tensor, rows: torch.Tensor, i: int, omega: torch.Tensor
     ) -> Problem:
-        """The problem of normalised rows; ``y`` (n−1, D) are those of ``rows``, a mask, and
-        ``omega`` (n−1,) how far their changes may be off.
-        """
+        """The problem of normalised ``rows``, a mask, with y (m, D) and errors ``omega`` (m,)."""
         if self.before is None or self.sizes is None or self.errors is None:
             return problem
         width, v, error = self.before.shape[1], self.before[rows], self.errors[rows]
@@ -125,9 +123,7 @@ def certify(
 
 
 class SolvedDual(NamedTuple):
-    """The dual of one row: its bound, its problem, and the logarithms of λ, κ and perhaps ν in each
-    coarse cell.
-    """
+    """The dual of one row, and log λ, log κ and perhaps log ν in each coarse cell."""
 
     total: float
     problem: Problem
@@ -168,9 +164,7 @@ def solve(
 
 
 def rounding(layer: Layer, i: int, radius: float, around: WrapperContext) -> float:
-    """‖(omega_j)‖ with the error f_i of row i, in the units of the problem: what exact arithmetic
-    may add to the change of the computed layer.
-    """
+    """‖(omega_j)‖ with the error f_i of row i, in the units of the problem."""
     rows = layer.rows_attending_to(i)
     far = layer.X[i].norm() + layer.errors.longest
     y = far.expand(int(rows.sum())) if layer.scores.normalised else layer.X[i].norm()
@@ -193,9 +187,7 @@ def problem_of(
     around: WrapperContext,
     only: torch.Tensor | None = None,
 ) -> Problem:
-    """The input of the dual for row i, and for the rows j ≠ i that attend to it (or ``only`` a mask
-    of them).
-    """
+    """The dual's problem for row i, with the rows j ≠ i that attend to it (or ``only`` those)."""
     X = layer.X
     rows = layer.rows_attending_to(i) if only is None else only
     x = X[i]

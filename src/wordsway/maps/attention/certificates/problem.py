@@ -14,13 +14,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from wordsway.maps.rigorous import (
-    SAFE,
-    U,
-    eigenvalue_upper_bound,
-    gamma,
-    opnorm_upper_bound,
-)
+from wordsway.maps.rigorous import SAFE, U, eigenvalue_upper_bound, gamma, opnorm_upper_bound
 
 #: Grid points in a; logistic shares are followed for logits from −REACH to REACH.
 NODES = 56
@@ -28,9 +22,7 @@ REACH = 9.0
 
 
 class ShareCurve(NamedTuple):
-    """The share p(a) of one key on a grid of moves, rows × grid points, with bounds on its
-    derivatives around each point.
-    """
+    """The share p(a) of one key on a grid of moves (rows × grid points), and its derivatives."""
 
     p: torch.Tensor
     a: torch.Tensor
@@ -43,18 +35,15 @@ class ShareCurve(NamedTuple):
 
 
 class Tail(NamedTuple):
-    """What a row beyond the end of its grid can move by where Δ can reach it, −∞ elsewhere, and its
-    κ-term; (n−1, 1) each.
-    """
+    """‖row j‖² beyond an end of its grid, −∞ where Δ does not reach it, and its κ-term: (m, 1)."""
 
     value: torch.Tensor
     kappa_term: torch.Tensor
 
     @staticmethod
     def where(reachable: torch.Tensor, value: torch.Tensor, kappa_term: torch.Tensor) -> Tail:
-        return Tail(
-            torch.where(reachable, value, -math.inf), torch.where(reachable, kappa_term, 0.0)
-        )
+        value = torch.where(reachable, value, -math.inf)
+        return Tail(value, torch.where(reachable, kappa_term, 0.0))
 
 
 def logistic_curve(
@@ -160,17 +149,13 @@ Finish = Callable[[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor], torc
 
 
 def across_error(A: torch.Tensor) -> float:
-    """The rounding error, in Frobenius norm, of A − (Ae)eᵀ for a unit vector e that is itself
-    rounded: products of length d, one multiplication and one subtraction per entry.
-    """
+    """The rounding error, in Frobenius norm, of A − (Ae)eᵀ for a unit vector e."""
     return 4 * (A.shape[1] + 8) * U * float(A.norm())
 
 
 @dataclass(frozen=True)
 class Joined:
-    """g(ρ) = λ_max(AᵀA + ρBᵀB) at most: it is convex in ρ, so that chords lie above it, and its
-    slope is ‖B‖² at most.
-    """
+    """g(ρ) = λ_max(AᵀA + ρBᵀB) at most: by chords, as it is convex, and slopes up to ‖B‖²."""
 
     at: tuple[float, ...]
     value: tuple[float, ...]
@@ -189,15 +174,13 @@ class Joined:
         size, slope = opnorm_upper_bound(A, error) ** 2, opnorm_upper_bound(B, other) ** 2
         if not (1e-30 < size < 1e30 and 1e-30 < slope < 1e30):
             return None
-        at = [share * size / slope for share in JOINED_AT]
-        value = [
-            opnorm_upper_bound(
-                torch.cat([A, math.sqrt(rho) * B]), error + 2 * math.sqrt(rho) * other
-            )
-            ** 2
-            for rho in at
-        ]
-        return cls((0.0, *at), (size, *value), slope)
+        at, value = [0.0], [size]
+        for share in JOINED_AT:
+            at.append(share * size / slope)
+            root = math.sqrt(at[-1])
+            both = torch.cat([A, root * B])
+            value.append(opnorm_upper_bound(both, error + 2 * root * other) ** 2)
+        return cls(tuple(at), tuple(value), slope)
 
     def __call__(self, log_lambda: torch.Tensor, log_kappa: torch.Tensor) -> torch.Tensor:
         """λ_max(λAᵀA + κBᵀB) at most."""
@@ -216,43 +199,26 @@ class GridRows(NamedTuple):
 
         poly(p) = (p − p⁰)²‖y‖² + p²r² + 2β·p(p − p⁰) y·e + p²(p − p⁰)²/κ
 
-    at the share p, for which its score has to move by a.
-
-    Parameters
-    ----------
-    p : shares at the grid points (m, G)
-    a : the moves that give them, times the row's weight (m, G)
-    square : the part of poly without β and κ (m, G)
-    linear : p(p − p⁰) y·e, of which 2β is the factor (m, G)
-    quartic : κ times the κ-term (m, G)
-    width2 : (grid step)²/8 around each grid point (m, G)
-    price_width2 : the same in the weighted units of a (m, G)
-    slope : upper bound of |∂poly/∂p| around each grid point, without the κ-term (m, G)
-    bend : upper bound of |p″| around each grid point (m, G)
-    kappa_bend : what the κ-term adds to the concavity (m, G)
-    y2 : ‖y_j‖² (m, 1)
-    trivial_bound : ‖row j‖² whatever the price (m, 1)
-    ae : A_j·e, times the row's weight (m, 1)
-    blur : rounding error of a moved logit, times the row's weight (m, 1)
-    low, high : poly below the first and above the last grid point, (m, 1) each
+    at the share p, for which its score has to move by a. Fields are (m, G) down to ``kappa_bend``,
+    then (m, 1).
     """
 
-    p: torch.Tensor
-    a: torch.Tensor
-    square: torch.Tensor
-    linear: torch.Tensor
-    quartic: torch.Tensor
-    width2: torch.Tensor
-    price_width2: torch.Tensor
-    slope: torch.Tensor
-    bend: torch.Tensor
-    kappa_bend: torch.Tensor
-    y2: torch.Tensor
-    trivial_bound: torch.Tensor
-    ae: torch.Tensor
-    blur: torch.Tensor
-    low: Tail
-    high: Tail
+    p: torch.Tensor  # shares at the grid points
+    a: torch.Tensor  # the moves that give them, times the row's weight
+    square: torch.Tensor  # the part of poly without β and κ
+    linear: torch.Tensor  # p(p − p⁰) y·e, of which 2β is the factor
+    quartic: torch.Tensor  # κ times the κ-term
+    width2: torch.Tensor  # (grid step)²/8 around each grid point
+    price_width2: torch.Tensor  # the same in the weighted units of a
+    slope: torch.Tensor  # |∂poly/∂p| around each grid point at most, without the κ-term
+    bend: torch.Tensor  # |p″| around each grid point at most
+    kappa_bend: torch.Tensor  # what the κ-term adds to the concavity
+    y2: torch.Tensor  # ‖y_j‖²
+    trivial_bound: torch.Tensor  # ‖row j‖² whatever the price
+    ae: torch.Tensor  # A_j·e, times the row's weight
+    blur: torch.Tensor  # rounding error of a moved logit, times the row's weight
+    low: Tail  # poly below the first grid point
+    high: Tail  # and above the last
 
     def each(self, change: Callable[..., torch.Tensor], *more: GridRows) -> GridRows:
         """These rows with change(tensor, …) in place of every tensor, given those of ``more``."""
@@ -263,10 +229,6 @@ class GridRows(NamedTuple):
             return change(*parts)
 
         return GridRows(*map(changed, self, *more))
-
-    def followed_by(self, more: GridRows) -> GridRows:
-        """The rows of both."""
-        return self.each(lambda one, two: torch.cat([one, two]), more)
 
     def weighted(self, weight: torch.Tensor) -> GridRows:
         """These rows with moves in other units: weights (m, 1)."""
@@ -279,9 +241,6 @@ class GridRows(NamedTuple):
 
     def times(self, scale: torch.Tensor | float) -> GridRows:
         """The rows of Σ_j scale_j‖row j‖² with scale (m, 1)."""
-        low, high = (
-            Tail(scale * end.value, scale**2 * end.kappa_term) for end in (self.low, self.high)
-        )
         return self._replace(
             y2=scale * self.y2,
             trivial_bound=scale * self.trivial_bound,
@@ -290,42 +249,30 @@ class GridRows(NamedTuple):
             quartic=scale**2 * self.quartic,
             slope=scale * self.slope,
             kappa_bend=scale**2 * self.kappa_bend,
-            low=low,
-            high=high,
+            low=Tail(scale * self.low.value, scale**2 * self.low.kappa_term),
+            high=Tail(scale * self.high.value, scale**2 * self.high.kappa_term),
         )
 
     def limited(self, ceiling: float) -> GridRows:
         """The same where no row counts more than ``ceiling``."""
-        low, high = (
-            Tail(end.value.clamp_max(ceiling), end.kappa_term) for end in (self.low, self.high)
-        )
         return self._replace(
-            trivial_bound=self.trivial_bound.clamp_max(ceiling), low=low, high=high
+            trivial_bound=self.trivial_bound.clamp_max(ceiling),
+            low=self.low._replace(value=self.low.value.clamp_max(ceiling)),
+            high=self.high._replace(value=self.high.value.clamp_max(ceiling)),
         )
 
 
 @dataclass(frozen=True)
 class OwnRow:
-    """‖row i‖² ≤ min(ceiling, scale·min(cap, max(hull, ‖far + kΔ‖²))).
-
-    Parameters
-    ----------
-    hull : a part of the bound that does not depend on Δ
-    far : x_i − φ_i for rows in the hull of the text, which may end up at the moved row
-    cap : another bound of ‖row i‖²
-    share : how often ‖Δ‖² counts in ``hull`` where Δ is added to the row
-    delta_multiplicity : k, how often Δ itself counts
-    axis : the unit vector e of Δ = βe + Δ⊥
-    scale, ceiling : those of a norm around the layer
-    """
+    """‖row i‖² ≤ min(ceiling, scale·min(cap, max(hull, ‖far + kΔ‖²)))."""
 
     hull: float = 0.0
-    far: torch.Tensor | None = None
+    far: torch.Tensor | None = None  # x_i − φ_i for rows in the hull of the text
     cap: float = math.inf
-    share: float = 1.0
-    delta_multiplicity: float = 1.0
-    axis: torch.Tensor | None = None
-    scale: float = 1.0
+    share: float = 1.0  # how often ‖Δ‖² counts in ``hull`` where Δ is added to the row
+    delta_multiplicity: float = 1.0  # k, how often Δ itself counts
+    axis: torch.Tensor | None = None  # the unit vector e of Δ = βe + Δ⊥
+    scale: float = 1.0  # scale and ceiling are those of a norm around the layer
     ceiling: float = math.inf
 
     def with_delta(self, radius: float) -> OwnRow:
@@ -358,27 +305,16 @@ class OwnRow:
 
 @dataclass(frozen=True)
 class Prices:
-    """Upper bounds of what a unit Δ⊥ pays, Σ_j λ(A⊥Δ⊥)_j² + κ(Y⊥Δ⊥)_j² + ν(A⊥Δ⊥)_j⁴.
+    """Upper bounds of what a unit Δ⊥ pays, Σ_j λ(A⊥Δ⊥)_j² + κ(Y⊥Δ⊥)_j² + ν(A⊥Δ⊥)_j⁴."""
 
-    Parameters
-    ----------
-    across : A⊥, times the rows' weights (m, d)
-    error : its rounding error, in Frobenius norm
-    norm_a, norm_y : ‖A⊥‖ and ‖Y⊥‖
-    fourth : Σ_j (A⊥u)_j⁴ over unit vectors u
-    beside : further rows B whose price κ(BΔ⊥)_l² is joined with that of the moves (·, d)
-    joined : the norms of A⊥ and B together
-    norm_rest : ‖Y⊥‖ without B
-    """
-
-    across: torch.Tensor
-    error: float
-    norm_a: float
-    norm_y: float
-    fourth: float = math.inf
-    beside: torch.Tensor | None = None
-    joined: Joined | None = None
-    norm_rest: float = 0.0
+    across: torch.Tensor  # A⊥, times the rows' weights (m, d)
+    error: float  # its rounding error, in Frobenius norm
+    norm_a: float  # ‖A⊥‖
+    norm_y: float  # ‖Y⊥‖
+    fourth: float = math.inf  # Σ_j (A⊥u)_j⁴ over unit vectors u
+    beside: torch.Tensor | None = None  # rows B (·, d) whose price κ(BΔ⊥)_l² is joined with A⊥'s
+    joined: Joined | None = None  # the norms of A⊥ and B together
+    norm_rest: float = 0.0  # ‖Y⊥‖ without B
 
     def __call__(self, log_lambda: torch.Tensor, log_kappa: torch.Tensor) -> torch.Tensor:
         """The price of squares of a unit Δ⊥."""
@@ -415,31 +351,19 @@ class Prices:
 
 @dataclass(frozen=True)
 class Problem:
-    """All that the dual needs of row i.
-
-    Parameters
-    ----------
-    radius : of the ball for Δ
-    rows, prices, own : the records above
-    ceiling : what each of the rows counts at most
-    extra : what all of them count in addition
-    repeat : for how many rows each one stands, where multipliers are tuned
-    finish : from the bounds of a cell to what is certified; None for their sum
-    """
+    """All that the dual needs of row i."""
 
     radius: float
     rows: GridRows
     prices: Prices
     own: OwnRow
-    ceiling: float = math.inf
-    extra: float = 0.0
-    repeat: float = 1.0
-    finish: Finish | None = None
+    ceiling: float = math.inf  # what each of the rows counts at most
+    extra: float = 0.0  # what all of them count in addition
+    repeat: float = 1.0  # for how many rows each one stands, where multipliers are tuned
+    finish: Finish | None = None  # from the bounds of a cell to what is certified; None: their sum
 
     def reweighted(self, power: float) -> Problem:
-        """The same problem with weighted rows: a power of the move that would win 95 % of the row,
-        largest where it is shortest.
-        """
+        """Rows weighted by a power of the shortest move that wins 95 % of them."""
         # At any grid point a = logit p − logit p⁰, so the move that gives a share of 95 % follows
         # from the first one.
         p, a = self.rows.p[:, :1], self.rows.a[:, :1]
@@ -470,9 +394,7 @@ class Problem:
 
     @cached_property
     def price_steps(self) -> torch.Tensor:
-        """What λ times a squared distance bends within a step, 2·``price_width2``; in the tails
-        nothing: (m, G+2).
-        """
+        """What λ times a squared distance bends within a step, 0 in the tails: (m, G+2)."""
         return torch.nn.functional.pad(2 * self.rows.price_width2, (0, 2))
 
     def coarse(self, rows: int | None = None) -> Problem:
@@ -484,9 +406,7 @@ class Problem:
         return replace(self, rows=few, repeat=repeat)
 
     def single(self) -> Problem:
-        """The same in single precision, for tuning; as it is where numbers are too large or small
-        for that.
-        """
+        """The same in single precision, for tuning, unless numbers are too large or small."""
         prices = self.prices
         sizes = (self.radius**2, self.sizes[0], prices.norm_a**2, prices.norm_y**2)
         if not all(1e-9 < size < 1e15 for size in sizes):
@@ -497,8 +417,5 @@ class Problem:
 
     def with_rows(self, more: Problem) -> Problem:
         """The rows of both problems under one price; row i stays as it is here."""
-        return replace(
-            self,
-            rows=self.rows.followed_by(more.rows),
-            prices=self.prices.with_rows(more.prices),
-        )
+        rows = self.rows.each(lambda one, two: torch.cat([one, two]), more.rows)
+        return replace(self, rows=rows, prices=self.prices.with_rows(more.prices))

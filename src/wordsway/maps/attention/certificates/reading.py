@@ -29,9 +29,7 @@ CELLS = 512
 def certify_row(
     layer: Layer, bounds: RowBounds, read: int, rows: Sequence[int], radius: float
 ) -> Certificate:
-    """No Δ at row i moves row ``read`` of φ further than this, one number per row i; 0 where row
-    ``read`` does not see key i.
-    """
+    """How far a Δ at each of the ``rows`` moves row ``read`` of φ at most."""
     upper = []
     around = WrapperContext(layer.norm_below)
     for i in rows:
@@ -86,9 +84,7 @@ def _one_row(problem: Problem, r: float) -> float:
 def certify_mean(
     layer: Layer, bounds: RowBounds, rows: Sequence[int], radius: float, residual: bool
 ) -> Certificate:
-    """No Δ at row i moves the sum of all rows of φ (of X + φ) further than this; for normalised
-    shares.
-    """
+    """How far a Δ at each row moves the sum of all rows at most; for normalised shares."""
     upper = []
     around = WrapperContext(layer.norm_below, residual)
     for i, solved in zip(rows, solve_mean(layer, bounds, rows, radius, around), strict=True):

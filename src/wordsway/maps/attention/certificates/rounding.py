@@ -86,9 +86,7 @@ def layer_errors(
     value_error: float,
 ) -> LayerErrors:
     """The errors of shares (n, n) and rows, given those of the scores (n,), keys and values."""
-    n = len(s)
-    visible = s > -torch.inf
-    largest = torch.where(visible, s.abs(), 0.0).amax(1)
+    n, largest = len(s), _largest_visible(s)
     whole, without = scores.share_error(s, shares, score_error + 4 * U * largest)
     longest, given = float(values.norm(dim=1).max()), shares.abs().sum(1)
     rows = whole * (longest + value_error)
@@ -114,9 +112,14 @@ def one_matrix_errors(
     x, k, w = X.norm(dim=1), keys.norm(dim=1), float(W.norm())
     longest = float(x.max()) + text_error
     key_error = (2 * (d + PREPARED) * U * x + text_error) * w
-    visible = torch.where(s > -torch.inf, s.abs(), 0.0).amax(1)
     error = key_error * longest + k * text_error + 2 * (d + PREPARED) * U * k * longest
-    return layer_errors(scores, s, shares, X, error + PREPARED * U * visible, key_error, text_error)
+    error = error + PREPARED * U * _largest_visible(s)
+    return layer_errors(scores, s, shares, X, error, key_error, text_error)
+
+
+def _largest_visible(s: torch.Tensor) -> torch.Tensor:
+    """The largest |s_jl| over visible keys, (n,)."""
+    return torch.where(s > -torch.inf, s.abs(), 0.0).amax(1)
 
 
 @dataclass(frozen=True)
@@ -164,34 +167,33 @@ def heads_errors(layer: HeadsLayer, text_error: float) -> HeadsErrors:
     turning = 0.0 if setting.rotation is None else 8 * n * ELEMENTARY
     H = weights.heads
 
+    def sizes(matrix: torch.Tensor, shared: int) -> torch.Tensor:
+        """The Frobenius norm of each head's part of a matrix (d, shared·m), (H,)."""
+        parts = matrix.unflatten(1, (shared, -1)).transpose(0, 1).flatten(1)
+        return parts.norm(dim=1).repeat_interleave(H // shared)
+
     def made(matrix: torch.Tensor | None, shared: int, out: torch.Tensor) -> torch.Tensor:
         """The error of X·matrix + bias, (n, H), given the outcome (n, H, m)."""
         if matrix is None:
             return torch.full_like(out[..., 0], text_error)
-        size = matrix.unflatten(1, (shared, -1)).transpose(0, 1).flatten(1).norm(dim=1)
-        size = size.repeat_interleave(H // shared)
+        size = sizes(matrix, shared)
         return (unit * x + text_error)[:, None] * size + (unit + turning) * out.norm(dim=2)
 
     shared = weights.key_heads
     q_error, k_error = made(weights.Q, H, layer.q), made(weights.K, shared, layer.k)
     v_error = made(weights.V, shared, layer.v)
-    f_error = abs(setting.factor) * setting.lift.error(layer.q, q_error) + PREPARED * U * (
-        layer.f.norm(dim=2)
-    )
-    g_error = setting.lift.error(layer.k, k_error)
     f, g = layer.f.norm(dim=2), layer.g.norm(dim=2)
-    K = torch.eye(d).to(X) if weights.K is None else weights.K
-    length = K.unflatten(1, (shared, -1)).transpose(0, 1).flatten(1).norm(dim=1)
-    length = length.repeat_interleave(H // shared)
+    f_error = abs(setting.factor) * setting.lift.error(layer.q, q_error) + PREPARED * U * f
+    g_error = setting.lift.error(layer.k, k_error)
+    length = sizes(torch.eye(d).to(X) if weights.K is None else weights.K, shared)
     found = []
     for h in range(H):
         far, near = float(g[:, h].max()), float(g_error[:, h].max())
         s = layer.s[h]
-        visible = torch.where(s > -torch.inf, s.abs(), 0.0).amax(1)
         error = f_error[:, h] * (far + near) + f[:, h] * (near + unit * far)
         keys = (f_error[:, h] + (unit + turning) * f[:, h]) * float(length[h])
         values, off = layer.v[:, h], float(v_error[:, h].max())
-        error = error + PREPARED * U * (visible + f[:, h] * far)
+        error = error + PREPARED * U * (_largest_visible(s) + f[:, h] * far)
         found.append(layer_errors(setting.scores, s, layer.P[h], values, error, keys, off))
     outputs = x.new_ones(H)
     if weights.O is not None:

@@ -1,33 +1,12 @@
-"""A bound for small moves of softmax attention: the Jacobian at X, and what it leaves.
+"""A bound for small moves of softmax attention: the Jacobian at X, and what it leaves,
 
-Row i moves by Δ, ‖Δ‖ ≤ r. A row j ≠ i moves by w_j = (p − p⁰)y_j + pΔ, where p = σ(ℓ_j + a_j) is
-its share of key i, a_j = k_j·Δ and y_j = x_i − m_j. With u_j = p⁰(1 − p⁰),
+    ‖φ(X′) − φ(X)‖ ≤ r‖J‖_op + ‖(‖ρ_1‖, …, ‖ρ_n‖)‖,
+    J_j = u_j y_j k_jᵀ + p⁰_jI,  u_j = p⁰_j(1 − p⁰_j),  J_i = Σ_l P_l (x_l − φ_i)(c_l − c̄)ᵀ + P_iI.
 
-    w_j = J_jΔ + ρ_j,    J_j = u_j y_j k_jᵀ + p⁰I,
-    ‖ρ_j‖ ≤ max|σ(ℓ_j + a) − p⁰ − u_j a|·‖y_j‖ + max|σ(ℓ_j + a) − p⁰|·r    over |a| ≤ r‖k_j‖.
-
-The first maximum is at an end or at a = −2ℓ_j, where both slopes agree again; the second at an end.
-
-Row i has scores s + b with b_l = c_l·Δ, c_l = Wx_l/√d, and for its own key also k_i·Δ + ΔᵀHΔ,
-|ΔᵀHΔ| ≤ r²h. With its shares P and ℓ2 covariances C_x of the keys x_l and C_c of the c_l under P,
-
-    w_i = J_iΔ + ρ_i,    J_i = Σ_l P_l (x_l − φ_i)(c_l − c̄)ᵀ + P_iI.
-
-Let f(t) be the mean of the keys with scores s + tb, and B ≥ max b − min b. Shares at t are at most
-e^{tB} times P, so that second moments around φ_i (or b̄) are, too, and
-
-    ‖f″(t)‖ = ‖E_t (x − f)(b − b̄)²‖ ≤ √λ_max(Cov_t x)·B·sd_t(b) ≤ e^{tB} √λ_max(C_x)·B·sd(b),
-    sd(b) ≤ r√λ_max(C_c) + r²h√(P_i(1 − P_i)).
-
-ρ_i has ∫(1 − t)‖f″(t)‖dt, that is (e^B − 1 − B)/B² times the last bound at t = 0,
-P_i‖x_i − φ_i‖r²h of the quadratic term, and the change of key i's share times r. Together,
-with J = (J_1, …, J_n),
-
-    ‖φ(X′) − φ(X)‖ ≤ r‖J‖_op + ‖(‖ρ_1‖, …, ‖ρ_n‖)‖.
-
-The constant in r is the best one; the rest falls like r². Errors of the float64 layer are those of
-`certificates.rounding`: of moved logits, of y_j and p⁰, and in row i of P, in the total
-variation v, which enters J_i and its covariances times the longest x and c.
+Theorem 22 of docs/statements/attention.md has the ρ and the proof. The constant in r is the best
+one; the rest falls like r². Errors of the float64 layer are those of `certificates.rounding`: of
+moved logits, of y_j and p⁰, and in row i of P, in the total variation v, which enters J_i and its
+covariances times the longest x and c.
 """
 
 from __future__ import annotations
@@ -94,13 +73,8 @@ def _own(layer: Layer, i: int, radius: float) -> tuple[torch.Tensor, float]:
     c[i] += layer.keys[i]
     x, c, P = X[seen] - layer.phi[i], c[seen], P[seen]
     share = float(layer.P[i, i])
-    quadratic = (
-        radius
-        * radius
-        * max(
-            layer.largest_own_score, eigenvalue_upper_bound(-layer.H, SLACK * float(layer.W.norm()))
-        )
-    )
+    lowest = eigenvalue_upper_bound(-layer.H, SLACK * float(W.norm()))
+    quadratic = radius * radius * max(layer.largest_own_score, lowest)
     centred = c - P @ c
     longest, widest = float(X.norm(dim=1).max()) * SAFE, float(c.norm(dim=1).max()) * SAFE
     v = float(layer.errors.shares[i].max()) + float(layer.errors.scores[i]) + SLACK

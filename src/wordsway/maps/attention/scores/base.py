@@ -72,10 +72,7 @@ class Scores(ABC):
 
     @abstractmethod
     def move(self, pairs: Pairs, a: torch.Tensor) -> Shares:
-        """The shares after the scores of the given pairs move by a.
-
-        Where p⁰ is nearly one, `gain` takes the place of t.
-        """
+        """The shares after the scores of these pairs move by a; `gain` replaces t for p⁰ ≈ 1."""
 
     @abstractmethod
     def share_error(
@@ -94,9 +91,7 @@ class Scores(ABC):
         return self.attention(s.scatter(-1, key, -torch.inf)).nan_to_num(0.0)
 
     def smoothed(self, width: float) -> Scores:
-        """These scores with the kinks of `attention` rounded over ``width``; the same where it has
-        none. `prepare`, `move` and `gain` stay.
-        """
+        """These scores with the kinks of `attention`, and nothing else, rounded over ``width``."""
         return self
 
     def gain(self, pairs: Pairs, a: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

@@ -71,9 +71,7 @@ class PerLength(Scores):
 def certify_per_length(
     layer: Layer, rows: Sequence[int], radius: float, progress: Progress = silent
 ) -> Certificate:
-    """An exact certificate for each row, for scores of slope at most one divided by n; the layer
-    must be in float64.
-    """
+    """An exact certificate for each row, for scores of slope ≤ 1 divided by n, in float64."""
     linear = isinstance(layer.scores, PerLength) and not layer.scores.relu
     n = len(layer.X)
     errors, u, d = layer.errors, U, layer.X.shape[1]

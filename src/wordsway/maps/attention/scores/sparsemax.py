@@ -8,13 +8,8 @@ support while u < b_c = (c + 1)z_c − Σ_{l≤c} z_l + 1. With C of them,
 A moved score changes *all* weights of the support, by c_l = (z_l − τ)₊ − p⁰_l: head h of row j
 changes by (p − p⁰)v_i + pδ + Σ_l c_l v_l, a sum over the K keys that can be in the support at all
 (that of the row without its largest score has the most). With the Gram matrices of these keys its
-norm costs (HK)² operations for each row. For scores of size one K is about 10 at n = 250.
-
-With one matrix, ‖row j‖ ≤ f_j(a) = ‖g_j(a)‖ + p_j(a)r with a known curve g_j, and for every λ ≥ 0
-
-    Σ_{j≠i} ‖row j‖² ≤ λ‖A‖²r² + Σ_{j≠i} max_{|a| ≤ r‖A_j‖} [f_j(a)² − λa²]
-
-(Theorem 8 of docs/statements/attention.md).
+norm costs (HK)² operations for each row. For scores of size one K is about 10 at n = 250. Theorem 8
+of docs/statements/attention.md has the certificate with one matrix.
 """
 
 from __future__ import annotations
@@ -63,9 +58,7 @@ class SparsemaxScores(Scores):
     def share_error(
         self, s: torch.Tensor, shares: torch.Tensor, error: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """The projection on the simplex does not stretch distances, and τ is a mean of scores whose
-        running sums have a rounding error.
-        """
+        """The projection on the simplex stretches no distance; sums of scores are rounded."""
         n = s.shape[-1]
         largest = torch.where(s > -math.inf, s.abs(), 0.0).amax(-1)
         found = (n * (error + 4 * n * U * (1 + largest))).clamp_max(2.0)
@@ -90,9 +83,7 @@ def threshold(s: torch.Tensor) -> torch.Tensor:
 
 @final
 class SparseLayer(HeadsLayer):
-    """A layer with the ``top`` (H, n, K) keys that can be in each row's support, and the
-    Gram matrices (n, HK, HK) of their values' outputs.
-    """
+    """A layer with the K keys that can be in each row's support, and their Gram matrices."""
 
     def __init__(self, setting: Setting, X: torch.Tensor) -> None:
         super().__init__(setting, X)
@@ -101,7 +92,7 @@ class SparseLayer(HeadsLayer):
         alone = (without > -math.inf).sum(-1, keepdim=True) == 0
         size = (without > threshold(torch.where(alone, 0.0, without))).sum(-1)
         K = min(len(X), int(size.max()) + 1)
-        self.z, self.top = self.s.topk(K, -1)
+        self.z, self.top = self.s.topk(K, -1)  # (H, n, K)
         self.p0 = self.P.gather(-1, self.top)
         out = setting.weights.each_out(self.v).transpose(0, 1)  # (H, n, d)
         heads = torch.arange(len(out), device=X.device)[:, None, None]
@@ -111,7 +102,7 @@ class SparseLayer(HeadsLayer):
         ):
             keys = out[heads, self.top[:, some]].permute(1, 0, 2, 3).flatten(1, 2)  # (some, HK, d)
             grams.append(keys @ keys.mT)
-        self.gram_top = torch.cat(grams)
+        self.gram_top = torch.cat(grams)  # (n, HK, HK)
 
     def _from_row(self, i: int) -> FromRow:
         return SparseRow(self, i)
