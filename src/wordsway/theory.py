@@ -1,15 +1,15 @@
 """Theory for comparison with measurements: infinite-width limits, the wide-but-finite correction,
 and the paper's reference curves.
 
-**Infinite width.** With k → ∞ and a fixed Δ, ‖ϕ(VX) − ϕ(VX′)‖²/k → κ(X,X) − 2κ(X,X′) + κ(X′,X′),
-where κ is the kernel of ϕ: for ReLU the arc-cosine kernel √(ab)(sin θ + (π−θ) cos θ)/2π, for erf
-(2/π) arcsin(2c/√((1+2a)(1+2b))), with a, b the variances, c the covariance of the two
-preactivations and cos θ = c/√(ab). L layers compose it. The change depends on Δ only through its
-length and the cosine with x_i, so the sup over the ball is a two-parameter maximum.
+**Infinite width.** With k → ∞ and a fixed Δ,
 
-**Wide but finite.** The sup over Δ of a *drawn* map exceeds that limit, since d directions can
-conspire with k neurons. For ReLU RF it tends to (1 + √(2d/k))/√n as d → ∞ with n fixed, (1 +
-√(2/n))/√n at k = D: Chevet's bound, which random Δ do not reach but the worst one does.
+    ‖ϕ(VX) − ϕ(VX′)‖²/k → κ(X,X) − 2κ(X,X′) + κ(X′,X′)
+
+with the kernel κ of ϕ, which L layers compose. The change depends on Δ only through its length and
+the cosine with x_i, so the sup over the ball is a two-parameter maximum.
+
+**Wide but finite.** The sup over Δ of a *drawn* ReLU RF exceeds that limit: it tends to
+(1 + √(2d/k))/√n as d → ∞ with n fixed, Chevet's bound, which only the worst Δ reaches.
 """
 
 from __future__ import annotations
@@ -44,12 +44,7 @@ KERNELS: dict[str, Kernel] = {"relu": relu_kernel, "erf": erf_kernel}
 
 
 def infinite_width_change(
-    n: int,
-    length: torch.Tensor,
-    cosine: torch.Tensor,
-    *,
-    depth: int = 1,
-    activation: str = "relu",
+    n: int, length: torch.Tensor, cosine: torch.Tensor, *, depth: int = 1, activation: str = "relu"
 ) -> torch.Tensor:
     """‖φ(X^i(Δ)) − φ(X)‖/‖φ(X)‖ at infinite width, for ‖Δ‖ = length·√d at the given cosine with x_i
     (rows of norm √d).
@@ -78,8 +73,7 @@ def infinite_width_change(
 
 
 def infinite_width(n: int, *, depth: int = 1, activation: str = "relu") -> float:
-    """S of RF (depth 1) or DRF at infinite width: the maximum over ‖Δ‖ ≤ √d, found on a refined
-    grid.
+    """S of RF (depth 1) or DRF at infinite width: the maximum over ‖Δ‖ ≤ √d on a refined grid.
 
     >>> round(infinite_width(100) * 10, 2)        # a little below 1/√n
     0.99

@@ -9,8 +9,7 @@ pseudo-inverse of Φ is formed. With the label y of X, r = y − f(X, θ*) and v
     θ_r = θ* + r·v/‖v‖²            re-trained: interpolates all N + 1 texts
 
 **Rank.** A Gram matrix resolves singular values of Φ down to about 1e-8 of the largest. Those below
-`CUT` = 1e-7 of it count as zero and K⁺ inverts the others, which gives the minimum-norm
-least-squares solution, as `pinv` does. Duplicate texts therefore count as one text with the mean of
+`CUT` = 1e-7 of it count as zero, as in `pinv`: duplicate texts count as one text with the mean of
 their labels, and N > p is least squares.
 
 **Condition.** θ = Φ₊ᵀK⁺b has a relative error of cond(K)·1e-16, the square of what Φ itself would
@@ -104,9 +103,7 @@ class Updates:
 
 
 def interpolate(stack: Stack, y: torch.Tensor, y_new: float) -> Updates:
-    """Both updates of the interpolator of ``y`` (N labels) with the last text of the stack, whose
-    label is ``y_new``.
-    """
+    """Both updates of the interpolator of ``y`` (N labels) with the last text (``y_new``)."""
     K = stack.gram()
     N = len(y)
     solve = solver(K[:N, :N])

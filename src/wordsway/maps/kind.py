@@ -119,21 +119,20 @@ class SearchSize:
 
 @dataclass(frozen=True)
 class MapKind:
-    """A kind of map.
+    """A kind of map. An option that is None takes its default.
 
-    ``build(n, d, seed, **options)`` draws one; ``features(n, d, **options)`` counts its features;
-    ``references(d, **options)`` are the theory's curves of S against n;
-    ``peak_bytes(n, d, rows, …)`` counts the memory of a search, without making a map, by
-    ``search_bytes`` of its `SearchSize`. An option that is None takes its default.
+    ``make(n, d, seed, **options)`` draws one; ``count(n, d, **options)`` is its number of features,
+    n·d by default; ``references(d, **options)`` are the theory's curves of S against n, and
+    ``search_bytes(size, **options)`` the memory of a search.
     """
 
     name: str
     title: str
     about: str
     make: Callable[..., FeatureMap]
-    count: Callable[..., int]
     search_bytes: Callable[..., float]
-    references: Callable[..., list[TheoryCurve]]
+    count: Callable[..., int] = lambda n, d, **options: n * d
+    references: Callable[..., list[TheoryCurve]] = lambda d, **options: []
     options: tuple[Option, ...] = ()
     #: Refuses sizes and options that do not go together, before anything is drawn.
     validate: Callable[..., None] = lambda n, d, **options: None
@@ -171,9 +170,7 @@ class MapKind:
             title=name,
             about=(inspect.getdoc(make) or f"A map of {make.__module__}.").splitlines()[0],
             make=build,
-            count=lambda n, d, **options: n * d,
             search_bytes=lambda size, **options: 8.0 * OF_CALLABLES * size.n * size.d,
-            references=lambda d, **options: [],
             options=tuple(
                 Option(one.name, type(one.default), one.default, f"Of {name}.") for one in own
             ),

@@ -111,7 +111,6 @@ def block_kind(name: str, attention: MapKind, *, title: str, about: str, order: 
         title=title,
         about=about,
         make=make,
-        count=lambda n, d, **options: n * d,
         search_bytes=search_bytes,
         references=lambda d, **options: [falling()],
         options=(HIDDEN, *attention.options),
@@ -176,15 +175,7 @@ def _installed() -> dict[str, MapKind]:
 #: In the order in which they are listed and drawn.
 MAPS: dict[str, MapKind] = _OWN | _installed()
 
-__all__ = [
-    "MAPS",
-    "MapKind",
-    "Option",
-    "TheoryCurve",
-    "all_options",
-    "check_options",
-    "kind_of",
-]
+__all__ = ["MAPS", "MapKind", "Option", "TheoryCurve", "all_options", "check_options", "kind_of"]
 
 
 def kind_of(name: str) -> MapKind:
@@ -217,13 +208,11 @@ def check_options(name: str, options: Mapping[str, Any]) -> None:
     wordsway.core.errors.InputError: expected k only with rf and drf, got k=5 with raf: leave k out
     """
     kind = kind_of(name)
-    own = {option.name: option for option in kind.options}
+    own = {option.name for option in kind.options}
     for option, value in options.items():
-        if value is None:
-            continue
-        if option in own:
-            own[option].check(value)
+        if value is None or option in own:
             continue
         others = [k.name for k in MAPS.values() if option in {o.name for o in k.options}]
         known = f"{option} only with {' and '.join(others)}" if others else "an option of a map"
         raise InputError(known, f"{option}={value} with {name}", f"leave {option} out")
+    kind.filled(options)
