@@ -57,9 +57,8 @@ class Rows:
 class Basis(Rows):
     """Orthonormal rows q_1 … q_r of ℝ^dim.
 
-    ``extend(H)`` adds the directions that the rows of H have beyond the span. A direction whose
-    residual is within rounding of zero is not added, so the rank never exceeds ``dim`` and a
-    repeated query adds nothing.
+    ``extend(H)`` adds the directions that the rows of H have beyond the span and beyond rounding:
+    a repeated query adds nothing.
 
     >>> basis = Basis(3, dtype=torch.float64, device=torch.device("cpu"))
     >>> H = torch.tensor([[2.0, 0, 0], [4.0, 0, 0], [1.0, 1.0, 0]], dtype=torch.float64)
@@ -84,10 +83,8 @@ class Basis(Rows):
         return self.rows[start:]
 
     def coordinates(self, h: torch.Tensor) -> torch.Tensor:
-        """A single row h (1, dim) as c·rows, c (1, rank), after adding its new direction.
-
-        Searches use this: one direction at a time, whose products with a long basis are not
-        recomputed.
+        """A single row h (1, dim) as c·rows, c (1, rank), after adding its new direction: its
+        products with a long basis are computed once.
 
         >>> basis = Basis(3, dtype=torch.float64, device=torch.device("cpu"))
         >>> basis.coordinates(torch.tensor([[0.0, 3.0, 0.0]], dtype=torch.float64)).tolist()

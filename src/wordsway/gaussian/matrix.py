@@ -72,14 +72,8 @@ class _Side:
 
 @final
 class GaussianMatrix(Operator):
-    """W ∈ ℝ^{rows×cols}, i.i.d. N(0, scale²), revealed query by query.
-
-    Parameters
-    ----------
-    rows, cols : the shape of W
-    scale : the standard deviation σ of an entry
-    seed : the same seed and the same queries in the same order give the same answers
-    dtype, device : where and how the queries are kept
+    """W ∈ ℝ^{rows×cols}, i.i.d. N(0, scale²), revealed query by query. The same seed and the same
+    queries in the same order give the same answers.
 
     >>> W = GaussianMatrix(5, 3, seed=0)
     >>> h = torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64)

@@ -75,8 +75,7 @@ def check_setting(update: str, loss: str, penalty: float) -> FlipSetting:
 
 @final
 class NegativeLosses(Objective):
-    """−loss at one row i over ‖Δ‖ ≤ radius or a set in that ball, one problem per setting; the
-    driver maximises.
+    """−loss at one row i over ‖Δ‖ ≤ radius or a set in that ball, one problem per setting.
 
     Every loss is a quadratic function of u and of the alignment a after the setting's update,
 

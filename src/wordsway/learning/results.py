@@ -18,8 +18,7 @@ FLIPPED = 1e-12
 
 
 def difficulty(error: float, gamma: float) -> tuple[float, float]:
-    """A key that sorts rows, easiest first: by the error, and flipped ones by γ, which the update
-    cannot change.
+    """A key that sorts rows, easiest first: by the error, and flipped ones by γ.
 
     >>> difficulty(1e-29, 0.3) < difficulty(1e-31, 0.4) < difficulty(0.5, 0.1)
     True

@@ -76,22 +76,6 @@ class Activation:
             return 4 * ELEMENTARY * (h.abs() + z.abs())
         return 2 * ELEMENTARY * (2 + z * z) * h.abs()
 
-    def minus(self, z: torch.Tensor, h: torch.Tensor) -> torch.Tensor:
-        """ϕ(z) − h."""
-        return torch.relu(z).sub_(h) if self.function is torch.relu else self.function(z) - h
-
-    def pull(self, z: torch.Tensor, g: torch.Tensor) -> torch.Tensor:
-        """g·ϕ′(z): a gradient carried back from ϕ(z) to z.
-
-        >>> relu = activation("relu")
-        >>> relu.pull(torch.tensor([1.0, -1.0]), torch.tensor([3.0, 3.0])).tolist()
-        [3.0, 0.0]
-        """
-        if self.function is torch.relu:
-            found: torch.Tensor = torch.ops.aten.threshold_backward(g, z, 0)
-            return found
-        return g * self.derivative(z)
-
     def gain(
         self, z: torch.Tensor, c: torch.Tensor, error: torch.Tensor | float = 0.0
     ) -> torch.Tensor:

@@ -318,18 +318,14 @@ class HullView(RowView):
 
 def edited(X: torch.Tensor, edit: str, rows: torch.Tensor, delta: torch.Tensor) -> torch.Tensor:
     """X (n×d) without each of the rows, or with Δ (B, d) inserted before it, (B, n ± 1, d)."""
+    n, own = len(X), rows[:, None]
     if edit == "delete":
-        return torch.stack([_without(X, i) for i in rows.tolist()])
-    each = zip(rows.tolist(), delta, strict=True)
-    return torch.stack([_with(X, i, one) for i, one in each])
-
-
-def _without(X: torch.Tensor, i: int) -> torch.Tensor:
-    return torch.cat([X[:i], X[i + 1 :]])
-
-
-def _with(X: torch.Tensor, i: int, row: torch.Tensor) -> torch.Tensor:
-    return torch.cat([X[:i], row[None], X[i:]])
+        order = torch.arange(n - 1, device=X.device)
+        return X[order + (order >= own)]
+    order = torch.arange(n + 1, device=X.device)
+    places = torch.where(order == own, n, order - (order > own).long())
+    longer = torch.cat([X.expand(len(rows), -1, -1), delta[:, None]], 1)
+    return longer[torch.arange(len(rows), device=X.device)[:, None], places]
 
 
 def aligned(
@@ -347,10 +343,12 @@ def aligned(
             f"shapes {tuple(before.shape)} and {tuple(after.shape[1:])}",
             "read out the mean, or keep the rows",
         )
-    each = zip(rows.tolist(), after, strict=True)
+    order, own = torch.arange(n, device=rows.device), rows[:, None]
+    each = torch.arange(len(rows), device=rows.device)[:, None]
     if edit == "insert":
-        return torch.stack([_without(one, i) for i, one in each])
-    return torch.stack([_with(one, i, before[i]) for i, one in each])
+        return after[each, order + (order >= own)]
+    others = after[each, (order - (order > own).long()).clamp_max(n - 2)]
+    return torch.where((order == own)[..., None], before, others)
 
 
 @final

@@ -58,44 +58,38 @@ def wrapped(
 
 def with_wrappers(kind: MapKind, *options: Option) -> MapKind:
     """The kind of map with wrappers among its options: by default all of them."""
-    own = {option.name for option in options or (RESIDUAL, NORM, READ_OUT)}
+    options = options or (RESIDUAL, NORM, READ_OUT)
+
+    def apart(given: dict[str, Any]) -> dict[str, Any]:
+        return {option.name: given.pop(option.name, None) for option in options}
 
     def make(n: int, d: int, seed: int, **given: Any) -> FeatureMap:
-        around = {name: given.pop(name) for name in own}
+        around = apart(given)
         return wrapped(kind.make(n, d, seed, **given), **around)
 
     def count(n: int, d: int, **given: Any) -> int:
-        around = {name: given.pop(name) for name in own}
-        features = kind.count(n, d, **given)
-        return features if around["read_out"] in (None, "all") else features // n
+        rows = 1 if apart(given)["read_out"] in (None, "all") else n
+        return kind.count(n, d, **given) // rows
 
     def search_bytes(size: SearchSize, **given: Any) -> float:
-        around = {name: given.pop(name) for name in own}
-        # Autograd keeps what the products took.
-        return kind.search_bytes(size, **given) * (2 if any(around.values()) else 1)
+        times = 2 if any(apart(given).values()) else 1  # autograd keeps what the products took
+        return kind.search_bytes(size, **given) * times
 
     def references(d: int, **given: Any) -> list[TheoryCurve]:
-        around = {name: given.pop(name, None) for name in own}
-        return [falling()] if around.get("residual") else kind.references(d, **given)
+        return [falling()] if apart(given).get("residual") else kind.references(d, **given)
 
-    return replace(
-        kind,
-        make=make,
-        count=count,
-        search_bytes=search_bytes,
-        references=references,
-        options=(*kind.options, *(options or (RESIDUAL, NORM, READ_OUT))),
-    )
+    made: dict[str, Any] = {"make": make, "count": count, "search_bytes": search_bytes}
+    return replace(kind, **made, references=references, options=(*kind.options, *options))
 
 
 HIDDEN = Option("hidden", int, None, "Width of the MLP; 4d by default.", Within(1))
 
 
-def block_kind(name: str, attention: MapKind, *, title: str, about: str, order: str) -> MapKind:
-    """A block around a kind of attention, with the options of both."""
+def block_kind(name: str, title: str, about: str, order: str) -> MapKind:
+    """A block around attention, with the options of both."""
 
     def make(n: int, d: int, seed: int, hidden: int | None, **options: Any) -> FeatureMap:
-        inner = attention.build(n, d, seed, **options)
+        inner = ATTENTION_KIND.build(n, d, seed, **options)
         return transformer_block(inner, d, order=order, hidden=hidden, seed=seed)
 
     def search_bytes(size: SearchSize, *, hidden: int | None, **options: Any) -> float:
@@ -103,7 +97,7 @@ def block_kind(name: str, attention: MapKind, *, title: str, about: str, order: 
         width = 4 * d if hidden is None else hidden
         # As `BlockView.bytes_per_point` in single precision, in which blocks are searched.
         points = size.points_at_once(plan_for(n, d)) * 16 * n * (3 * d + width)
-        inner = attention.search_bytes(replace(size, certificate=False), **options)
+        inner = ATTENTION_KIND.search_bytes(replace(size, certificate=False), **options)
         return inner + min(size.memory, points) + 16 * d * width
 
     kind = MapKind(
@@ -113,8 +107,8 @@ def block_kind(name: str, attention: MapKind, *, title: str, about: str, order: 
         make=make,
         search_bytes=search_bytes,
         references=lambda d, **options: [falling()],
-        options=(HIDDEN, *attention.options),
-        validate=attention.validate,
+        options=(HIDDEN, *ATTENTION_KIND.options),
+        validate=ATTENTION_KIND.validate,
     )
     return with_wrappers(kind, READ_OUT)
 
@@ -122,17 +116,15 @@ def block_kind(name: str, attention: MapKind, *, title: str, about: str, order: 
 log = logging.getLogger("wordsway")
 GPT_BLOCK_KIND = block_kind(
     "gpt-block",
-    ATTENTION_KIND,
-    title="GPT block",
-    about="A pre-norm block, H = X + φ(N(X)), H + MLP(N(H)), with attention φ of your choice.",
-    order="pre",
+    "GPT block",
+    "A pre-norm block, H = X + φ(N(X)), H + MLP(N(H)), with attention φ of your choice.",
+    "pre",
 )
 BERT_BLOCK_KIND = block_kind(
     "bert-block",
-    ATTENTION_KIND,
-    title="BERT block",
-    about="A post-norm block, H = N(X + φ(X)), N(H + MLP(H)), with attention φ of your choice.",
-    order="post",
+    "BERT block",
+    "A post-norm block, H = N(X + φ(X)), N(H + MLP(H)), with attention φ of your choice.",
+    "post",
 )
 
 _OWN: dict[str, MapKind] = {

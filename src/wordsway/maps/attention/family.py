@@ -170,15 +170,8 @@ class Attention(FeatureMap):
         function, m = self.function, self.projections.width
         factor = m**-function.power * self._sharpness(n)
         rotation = Rotation.of(n, m) if self.positions == "rope" else None
-        setting = Setting(
-            function.scores,
-            function.lift,
-            self.projections,
-            factor,
-            self.bias(n),
-            rotation,
-            self.name,
-        )
+        scores, lift, bias = function.scores, function.lift, self.bias(n)
+        setting = Setting(scores, lift, self.projections, factor, bias, rotation, self.name)
         return setting.to(like)
 
     def _sharpness(self, n: int) -> float:

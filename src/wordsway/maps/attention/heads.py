@@ -392,9 +392,8 @@ class _Across(NamedTuple):
 def _across(
     y: torch.Tensor, z: torch.Tensor, t: torch.Tensor, p: torch.Tensor, gradient: bool
 ) -> _Across:
-    """Head by head of y, so that the B·H·m products of one head stay in the processor's cache:
-    those of all heads together are read from memory five times, which takes as long as the
-    arithmetic. Without ``gradient`` only ``td`` is computed.
+    """Head by head of y, so that the B·H·m products of one head stay in the processor's cache.
+    Without ``gradient`` only ``td`` is computed.
     """
     B, H, m = t.shape
     t, p = t.transpose(0, 1).contiguous(), p.transpose(0, 1).contiguous()  # (H, B, m)

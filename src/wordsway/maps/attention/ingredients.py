@@ -76,11 +76,8 @@ def sinusoidal(n: int, d: int) -> torch.Tensor:
 
 def learned(n: int, d: int, seed: int) -> torch.Tensor:
     """Rows N(0, I) of their own for every place, (n, d): learned positions before any learning."""
-    rows = [
-        torch.randn(d, dtype=torch.float64, generator=generator(seed, "positions", d, place))
-        for place in range(n)
-    ]
-    return torch.stack(rows)
+    noises = (generator(seed, "positions", d, place) for place in range(n))
+    return torch.stack([torch.randn(d, dtype=torch.float64, generator=one) for one in noises])
 
 
 class Rotation(NamedTuple):

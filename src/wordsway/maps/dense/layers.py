@@ -45,11 +45,9 @@ class DenseLayers:
 class Trace:
     """The layers at one text: preactivations z_l and outputs h_l, and how they move with one row.
 
-    From row i the first layer moves by V_iΔ alone, δ_1 = ϕ(z_1 + V_iΔ) − h_1, and the later ones by
-    δ_l = ϕ(z_l + V_l δ_{l−1}) − h_l.
-
-    Products are called by name here: ``tensor @ operator`` first makes torch compose an error
-    message, which costs as much as a small product.
+    From row i the first layer moves by δ_1 = ϕ(z_1 + V_iΔ) − h_1, the later ones by
+    δ_l = ϕ(z_l + V_l δ_{l−1}) − h_l. Products are called by name: ``tensor @ operator`` first makes
+    torch compose an error message, which costs as much as a small product.
     """
 
     def __init__(self, layers: DenseLayers, X: torch.Tensor, name: str, steps: int) -> None:
@@ -119,20 +117,20 @@ class Trace:
     def onwards(self, first: torch.Tensor) -> tuple[torch.Tensor, list[torch.Tensor]]:
         """The same, from the first layer's moved preactivations."""
         moved = [first]
-        change = self.layers.activation.minus(first, self.h[0])
+        change = self.layers.activation(first) - self.h[0]
         for V, z, h in zip(self.layers.later, self.z[1:], self.h[1:], strict=True):
             moved.append(V.apply(change).to(self.X.dtype).add_(z))
-            change = self.layers.activation.minus(moved[-1], h)
+            change = self.layers.activation(moved[-1]) - h
         return change, moved
 
     def backward(
         self, rows: torch.Tensor, moved: list[torch.Tensor], g: torch.Tensor
     ) -> torch.Tensor:
         """The gradient in Δ, (B, d), of a function whose gradient in the features is g, (B, k)."""
-        act = self.layers.activation
-        g = act.pull(moved[-1], g)
+        slope = self.layers.activation.derivative
+        g = g * slope(moved[-1])
         for V, z in zip(reversed(self.layers.later), reversed(moved[:-1]), strict=True):
-            g = act.pull(z, V.apply_transposed(g).to(self.X.dtype))
+            g = V.apply_transposed(g).to(self.X.dtype) * slope(z)
         groups, first = by_row(rows), self.layers.first
         slopes = [first.block(i).apply_transposed(g[some]).to(g.dtype) for i, some in groups]
         return gathered(groups, slopes)

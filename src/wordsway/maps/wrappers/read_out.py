@@ -124,12 +124,9 @@ def read_out(phi: Map, which: str | int = "all") -> FeatureMap:
     """
     if which == "all":
         return phi
-    if which == "last":
-        return ReadOut(phi, -1)
-    if which == "mean" or (isinstance(which, int) and not isinstance(which, bool)):
-        return ReadOut(phi, which)
-    if isinstance(which, str) and which.isdigit():
-        return ReadOut(phi, int(which))
-    raise InputError(
-        "a read-out among all, mean, last, or the number of a row", repr(which), "choose one"
-    )
+    if isinstance(which, str) and which != "mean":
+        if which != "last" and not which.isdigit():
+            known = "a read-out among all, mean, last, or the number of a row"
+            raise InputError(known, repr(which), "choose one")
+        which = -1 if which == "last" else int(which)
+    return ReadOut(phi, which)

@@ -60,7 +60,14 @@ class Wrapper(FeatureMap):
         return sample
 
     def _around(self, sample: Sample, inner: View) -> View:
-        return self.around(rows_of_view(inner, self.inner), sample)
+        shape = inner.rows_before.shape if isinstance(inner, RowView) else ()
+        if not isinstance(inner, RowView) or len(shape) != 2 or shape[0] != len(inner.X):
+            raise InputError(
+                f"features of shape (…, {len(inner.X)}, D), one row per row of the text",
+                f"shape {tuple(shape)} of {self.inner.name}",
+                "leave the wrapper out, or let the callable keep the rows",
+            )
+        return self.around(inner, sample)
 
     @abstractmethod
     def around(self, inner: RowView, sample: Sample) -> View:
@@ -105,28 +112,9 @@ class WrappedView(OuterView, RowView):
         return self.inner.rows_attending_to(i)
 
 
-def rows_of_view(view: View, phi: FeatureMap) -> RowView:
-    """The view of a map with rows."""
-    shape = view.rows_before.shape if isinstance(view, RowView) else ()
-    if not isinstance(view, RowView) or len(shape) != 2 or shape[0] != len(view.X):
-        raise InputError(
-            f"features of shape (…, {len(view.X)}, D), one row per row of the text",
-            f"shape {tuple(shape)} of {phi.name}",
-            "leave the wrapper out, or let the callable keep the rows",
-        )
-    return view
-
-
 @final
 class Residual(Wrapper):
-    """φ′(X) = X + φ(X).
-
-    >>> import wordsway as ws
-    >>> phi = Residual(ws.RAF(d=4, seed=0))
-    >>> X = ws.Sample.gaussian(n=3, d=4, seed=0)
-    >>> bool((phi(X) == X.X + phi.inner(X)).all())
-    True
-    """
+    """φ′(X) = X + φ(X)."""
 
     name = "residual"
 

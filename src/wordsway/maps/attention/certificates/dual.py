@@ -163,12 +163,9 @@ def _each(log_multiplier: torch.Tensor) -> torch.Tensor:
 def minimise_duals(
     problems: Sequence[Problem], r: float, warm: Multipliers | None
 ) -> tuple[float, Multipliers, int]:
-    """The largest bound over the cells of β ∈ [−r, r], the worst cells halved, with tuned
-    multipliers, of the most promising of several problems that bound the same; the multipliers;
-    and which problem that is: they are compared where their multipliers are tuned.
-
-    Multipliers of another row (``warm``) serve as a start; then only the cells that matter are
-    tuned.
+    """The largest bound over the cells of β ∈ [−r, r] of the most promising of several problems
+    that bound the same, its tuned multipliers, and its number. With a start, the multipliers of
+    another row (``warm``), only the cells that matter are tuned.
     """
     found = []
     for number, problem in enumerate(problems):

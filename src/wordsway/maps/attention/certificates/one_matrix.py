@@ -54,11 +54,9 @@ class WrapperContext:
     """What a wrapper makes of the rows, over norm²; with ``residual``, Δ is added to w_i.
     ``norm`` is a lower bound of the norm in exact arithmetic.
 
-    Where rows v_j (``before``, n×D) are normalised, row j counts at most min(4, 4‖w_j‖²/β_j²)·D
-    with the β_j of ``sizes`` (n,), from below; ``before`` is off by ``errors`` (n,). A row
-    that does not turn by more than a right angle counts half of either, and few rows can:
-    (v_j + w_j)·v_j < 0 takes v_j·Δ ≤ −g_j, g_j = ‖v_j‖² − |v_j·y_j|, and
-    Σ_j (v_j·Δ/g_j)² ≤ r²‖V_g‖² with the rows v_j/g_j of V_g.
+    Where rows v_j (``before``, n×D, off by ``errors``) are normalised, row j counts at most
+    min(4, 4‖w_j‖²/β_j²)·D with the β_j of ``sizes`` (n,), from below, and half of it in all but
+    r²‖V_g‖² rows: Theorem 13 of docs/statements/wrappers.md.
     """
 
     norm: float

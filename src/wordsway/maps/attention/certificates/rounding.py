@@ -47,9 +47,6 @@ class LayerErrors:
     ) -> torch.Tensor:
         """How far the moved logits of ``rows`` may be off, given those before the move and the A_j,
         (m,); with ``own``, those of row i = ``own`` on the keys ``rows``.
-
-        A logit is a score less the logarithm of a sum of exponentials: 2E_j, and the relative error
-        of the sum; A_j·Δ is off by e_j‖Δ‖ and by its own rounding along and across e.
         """
         n = len(self.scores)
         error, largest = self.scores[rows], self.largest[rows]
@@ -62,11 +59,8 @@ class LayerErrors:
     def omega(
         self, scores: Scores, i: int, rows: torch.Tensor, y: torch.Tensor, radius: float
     ) -> torch.Tensor:
-        """How far w_j of ``rows`` may be off apart from its moved logit, given ‖y_j‖.
-
-        p⁰ is off by v, m_j by v·max‖x‖ or, written as (x_i − φ_j)/(1 − p⁰) where p⁰ ≤ ½, by
-        2(f_j + v‖y‖), of which f_j also has the error of p⁰ in a ReLU row; its moved share is off
-        by v through R. No row moves by more than 2max‖x‖ + r, so that this is the largest error.
+        """How far w_j of ``rows`` may be off apart from its moved logit, given ‖y_j‖: at most
+        2max‖x‖ + r, which no row moves by more than.
         """
         v = self.shares[rows, i if self.shares.shape[1] > 1 else 0]
         if not scores.normalised:

@@ -90,9 +90,8 @@ def certify_per_length(
         lo, hi = edges[:-1], edges[1:]
         near = torch.where(lo * hi < 0, 0.0, torch.minimum(lo.abs(), hi.abs()))
         far = torch.maximum(lo.abs(), hi.abs())
-        moved = (
-            far * (float(along.norm()) + off) + (radius**2 - near**2).clamp_min(0).sqrt() * across
-        )
+        rest = (radius**2 - near**2).clamp_min(0).sqrt()
+        moved = far * (float(along.norm()) + off) + rest * across
         word = (length**2 + 2 * hi * length + radius**2).clamp_min(0)
         word = (word + 16 * u * (length**2 + radius**2)).sqrt()
         before = float((layer.P[attending, i].abs() + errors.shares[attending, 0]).norm())

@@ -97,9 +97,8 @@ class SparseLayer(HeadsLayer):
         out = setting.weights.each_out(self.v).transpose(0, 1)  # (H, n, d)
         heads = torch.arange(len(out), device=X.device)[:, None, None]
         grams = []
-        for some in torch.arange(len(X), device=X.device).split(
-            max(1, 2**24 // out[:, :K].numel())
-        ):
+        at_once = max(1, 2**24 // out[:, :K].numel())
+        for some in torch.arange(len(X), device=X.device).split(at_once):
             keys = out[heads, self.top[:, some]].permute(1, 0, 2, 3).flatten(1, 2)  # (some, HK, d)
             grams.append(keys @ keys.mT)
         self.gram_top = torch.cat(grams)  # (n, HK, HK)
