@@ -136,7 +136,7 @@ class HeadsLayer(AttentionLayer):
         """The layer seen from row i; the latest ones are kept."""
         found = self._rows.pop(i, None) or self._from_row(i)
         self._rows[i] = found
-        if len(self._rows) > max(1, KEPT_BYTES // max(1, found.bytes)):
+        while len(self._rows) > max(1, KEPT_BYTES // max(1, found.bytes)):
             del self._rows[next(iter(self._rows))]
         return found
 

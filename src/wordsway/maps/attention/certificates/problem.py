@@ -363,7 +363,7 @@ class Problem:
     finish: Finish | None = None  # from the bounds of a cell to what is certified; None: their sum
 
     def reweighted(self, power: float) -> Problem:
-        """Rows weighted by a power of the shortest move that wins 95 % of them."""
+        """Rows weighted by a power of the move that wins 95 % of them, more where it is short."""
         # At any grid point a = logit p − logit p⁰, so the move that gives a share of 95 % follows
         # from the first one.
         p, a = self.rows.p[:, :1], self.rows.a[:, :1]

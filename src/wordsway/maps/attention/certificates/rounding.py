@@ -59,8 +59,8 @@ class LayerErrors:
     def omega(
         self, scores: Scores, i: int, rows: torch.Tensor, y: torch.Tensor, radius: float
     ) -> torch.Tensor:
-        """How far w_j of ``rows`` may be off apart from its moved logit, given ‖y_j‖: at most
-        2max‖x‖ + r, which no row moves by more than.
+        """How far w_j of ``rows`` may be off apart from its moved logit, given ‖y_j‖; no row moves
+        by more than 2max‖x‖ + r.
         """
         v = self.shares[rows, i if self.shares.shape[1] > 1 else 0]
         if not scores.normalised:
