@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 import torch
@@ -14,6 +15,7 @@ from wordsway.cli.app import run
 from wordsway.core.errors import InputError
 from wordsway.models.probe import Probe
 from wordsway.probing.swap import swap
+from wordsway.probing.targets import NAMED
 from wordsway.probing.words import words
 
 
@@ -240,3 +242,14 @@ def test_the_next_token_of_a_causal_model(tmp_path: Path) -> None:
     assert likely.plausible == "next-token probability"
     chances = [one.plausibility or 0.0 for one in likely.swaps]
     assert all(chance > 0 for chance in chances) and len(chances) >= 15
+
+
+def test_the_page_offers_every_target():
+    from wordsway.page import requests
+
+    offered = requests.TargetRequest.model_fields["target"].annotation
+    script = Path(requests.__file__).parent / "assets" / "words.js"
+    listed = script.read_text("utf-8").partition("const TARGETS = {")[2].partition("};")[0]
+    assert {"layer", *NAMED} == set(get_args(offered))
+    names = re.findall(r'(?:(\w+)|"([\w-]+)"): "', listed)
+    assert {"layer", *NAMED} == {bare or quoted for bare, quoted in names}

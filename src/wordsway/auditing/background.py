@@ -67,9 +67,7 @@ def known_words(uses: int) -> tuple[str, ...]:
 
 
 class RandomWords:
-    """Real words by the number of tokens that a model's tokenizer makes of them; ``count`` gives
-    the tokens of texts.
-    """
+    """Real words by their number of tokens; ``count`` gives the tokens of texts."""
 
     def __init__(self, count: Callable[[Sequence[str]], Sequence[int]]) -> None:
         self.count = count

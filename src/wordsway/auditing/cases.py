@@ -132,9 +132,7 @@ KEEPING_NAMES = {
 
 @dataclass(frozen=True)
 class Case:
-    """A text with its edits: first those that change the meaning, then small ones that preserve
-    it, then larger ones that do.
-    """
+    """A text with its edits: meaning-changing ones, small harmless ones, then larger ones."""
 
     id: str
     text: str
@@ -148,9 +146,7 @@ class Case:
 
     @property
     def compared(self) -> int:
-        """How many of the edits, from the first, are compared with random words in their place: a
-        rewording of most words has no such place.
-        """
+        """How many of the first edits have one place that random words can take."""
         return sum(one.role == "turning" or one.strength == "small" for one in self.edits)
 
 
@@ -368,9 +364,7 @@ def _triple(
     seed: int,
     small: Sequence[str] = SMALL,
 ) -> Case:
-    """A text with its change and its rewordings, and the harmless edits of the kinds ``small`` that
-    it allows.
-    """
+    """A text with its change, its rewordings, and harmless edits of the kinds ``small``."""
     given = [
         Edit.between(text, edited, name, "keeping", strength)
         for name, (edited, strength) in rewordings.items()
@@ -418,9 +412,7 @@ def _from_pairs(
     kinds: Sequence[str] | None,
     seed: int,
 ) -> Cases:
-    """Collect a user's own pairs by their first text; our rules add meaning-preserving edits to
-    texts that have none.
-    """
+    """A user's own pairs by first text; rules add harmless edits to texts without any."""
     by_text: dict[str, list[PairRow]] = {}
     for row in pairs:
         by_text.setdefault(row.a, []).append(row)

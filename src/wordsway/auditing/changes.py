@@ -94,9 +94,7 @@ def _distinct(cases: Sequence[_Case | InputError]) -> list[tuple[Any, ...]]:
 
 @dataclass(frozen=True)
 class _Case:
-    """Tokens of a text, of its ``edits`` edited versions, and of ``draws`` random replacements for
-    each of the first ``compared`` edits.
-    """
+    """Tokens of a text, its edits, and ``draws`` random words for the first ``compared``."""
 
     ids: list[tuple[Any, ...]]
     edits: int

@@ -64,9 +64,7 @@ class Encoder:
 
     @torch.no_grad()
     def pooled(self, ids: Sequence[tuple[int, ...]]) -> torch.Tensor:
-        """The pooled states of layers 0 … L for each of B texts, (B, L + 1, d), in float64; those
-        of narrower layers end in zeros.
-        """
+        """Pooled states of layers 0 … L, (B, L + 1, d) in float64, narrower ones padded."""
         return torch.stack(self.probe.by_length(ids, self._layers))
 
     def _layers(self, ids: torch.Tensor) -> torch.Tensor:

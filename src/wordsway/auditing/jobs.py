@@ -76,9 +76,7 @@ def places_of(cases: Sequence[Case]) -> list[EditedText]:
 
 @dataclass(frozen=True)
 class LocalScore:
-    """A layer: the mean over texts of the share of words to which it responds less than to the
-    edited word, with its 95 % interval.
-    """
+    """A layer's mean share of words to which it responds less than to the edited one."""
 
     layer: int
     share: float
@@ -157,9 +155,7 @@ class LocalJob(TextsJob):
 
 
 def share_of(words: Sequence[Word], values: Sequence[float], spans: Spans) -> float:
-    """Return the share of a text's other words that have a smaller value than those at ``spans``,
-    ties half; one half if there is no other.
-    """
+    """The share of other words with a smaller value than those at ``spans``, ties half."""
     own = [any(word.start < b and a < word.end for a, b in spans) for word in words]
     inside = [value for value, mine in zip(values, own, strict=True) if mine]
     others = np.array([value for value, mine in zip(values, own, strict=True) if not mine])

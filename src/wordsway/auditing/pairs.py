@@ -172,9 +172,7 @@ def _edited(rows: Sequence[PairRow]) -> list[EditedText]:
 def _measured(
     encoder: AnyEncoder, name: str, rows: Sequence[PairRow], draws: int, seed: int
 ) -> list[PairInModel | InputError]:
-    """Return each pair's numbers, or the error if a text cannot be read. Every distinct text is
-    encoded once.
-    """
+    """Each pair's numbers, or the error if a text cannot be read."""
     effects = changes_of(encoder, _edited(rows), draws=draws, seed=seed)
     found: list[PairInModel | InputError] = []
     for row, effect in zip(rows, effects, strict=True):

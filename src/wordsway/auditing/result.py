@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -158,9 +160,7 @@ class Audit(SequenceResult[ModelAudit], items="models", brief="data texts target
 
     @cached_property
     def ranks(self) -> dict[str, int]:
-        """One more than the number of models that are better beyond the interval of their paired
-        difference: models that cannot be told apart share a rank.
-        """
+        """One more than the number of models that are better beyond their interval."""
         worse = [one.second for one in self.differences if one.low > 0]
         worse += [one.first for one in self.differences if one.high < 0]
         return {model.name: 1 + worse.count(model.name) for model in self.models}
@@ -204,9 +204,7 @@ class Audit(SequenceResult[ModelAudit], items="models", brief="data texts target
         return pandas.DataFrame(rows).astype({"heard": "Int64", "lost": "Int64"})
 
     def edits_frame(self) -> pandas.DataFrame:
-        """A data frame with one row per model and edit: the texts that were used, what each edit
-        changed, and how the ranks of documents moved.
-        """
+        """A data frame with one row per model and edit, with the ranks of documents."""
         import pandas
 
         ranks = {
@@ -317,60 +315,10 @@ def keeping_scores(measured: Sequence[Measured]) -> tuple[KeepingScore, ...]:
     return tuple(scores)
 
 
-#: By the name of the field.
-EXPLAINED = {
-    "score": "The mean over texts of the share of comparisons in which the change of meaning moves "
-    "the model more than an edit that preserves it (1: always; 0.5: it does not separate them; "
-    "below: the change is closer).",
-    "rewording": "Is a rewording closer than the change? The share of comparisons in which a "
-    "rewording with the same meaning moves the model less than the change of meaning.",
-    "auc": "Reacts more than to a harmless edit: the share of comparisons in which an edit that "
-    "changes the meaning of a text moves the model more than a small edit that preserves it "
-    "(1: always; 0.5: the model does not separate them). The level rewording compares with "
-    "rewordings instead.",
-    "overlap": "The number of common words divided by the number of all words of both texts: the "
-    "median over the edits that preserve the meaning.",
-    "matched": "The score against rewordings among edits that share as many words with the text as "
-    "the change does (overlaps differ by less than 0.1).",
-    "threshold": "Texts with at least this cosine count as the same.",
-    "accepted_changes": "The share of changes of meaning that count as the same: errors.",
-    "rejected_rewordings": "The share of rewordings that do not count as the same: errors.",
-    "equal_error": "The threshold at which both errors are equal.",
-    "cosine_change": "The median cosine of a text and its change.",
-    "cosine_rewording": "The median cosine of a text and its rewording.",
-    "rank": "Models that cannot be told apart on these texts share a rank.",
-    "flips": "The share of texts whose label changes.",
-    "paired": "The share of pairs of queries in which both are closer to their own document than "
-    "to the other's (0.25 by chance).",
-    "low": "The lower end of the 95 % interval of auc over texts.",
-    "high": "The upper end of the 95 % interval of auc over texts.",
-    "mean_auc": "The mean of auc over the kinds that have harmless edits.",
-    "texts": "The number of texts with an edit of this kind and harmless edits.",
-    "median_turning": "The median change by meaning-changing edits (0: none).",
-    "median_keeping": "The median change by meaning-preserving edits of the same texts.",
-    "blind": "The share of meaning-changing edits that move the model less than the median "
-    "meaning-preserving edit.",
-    "percentile": "The percentage of random real words in the same place, of as many tokens, that "
-    "move the model less than the meaning-changing edit. Percentiles of insertions and of "
-    "replacements are not comparable.",
-    "percentile_low": "The lower end of the 95 % interval of percentile.",
-    "percentile_high": "The upper end of the 95 % interval of percentile.",
-    "percentile_keeping": "The same percentage for the meaning-preserving edits of these texts.",
-    "layers": "The same auc for every layer, from 0, the input, to the last.",
-    "heard": "The first layer that separates meaning-changing from meaning-preserving edits (its "
-    "interval lies above 0.5).",
-    "lost": "The layer after the last one that separates them; empty if the last layer does.",
-    "local": "The share of the other words of a text whose small changes move the layer less than "
-    "small changes of the edited word (0.5: the edited word is an average word).",
-    "stays": "The share of the top ten documents for a text that are also in the top ten for the "
-    "edited text (100 %: the edit does not change the results).",
-    "first_stays": "How often the top document for a text is also the top document for the edited "
-    "text.",
-    "cosine": "The cosine similarity of the pooled embeddings of both texts.",
-    "change": "How far the embedding moves, relative to its norm.",
-    "parts": "The layer in which that change grows most.",
-    "first_rank": "The median rank, for the edited text, of the top document for the text.",
-}
+#: What each number means, by the name of its field.
+EXPLAINED: dict[str, str] = tomllib.loads(
+    files("wordsway.auditing").joinpath("explained.toml").read_text("utf-8")
+)
 
 
 def parse_gate(fail_under: Mapping[str, float] | Sequence[str]) -> dict[str, float]:

@@ -28,9 +28,7 @@ SHARD = 64
 
 @dataclass(frozen=True)
 class RankMove:
-    """A query and its edited version: the share of the top ten documents that stays, the top
-    document of the query, and its rank for the edited query.
-    """
+    """An edited query: the share of the top ten that stays, and the first document's new rank."""
 
     edit: Edit
     stays: float

@@ -96,9 +96,7 @@ class EncoderRequest:
 
     @property
     def objects(self) -> dict[str, AnyModel]:
-        """The encoders that were passed as objects, which run in this process, by their names in
-        results.
-        """
+        """The encoders that were passed as objects, by their names in results."""
         given = [one for one in self.encoders if not isinstance(one, ModelName)]
         taken = [self.label(name) for name in self.names]
         names = distinct_names([*taken, *(one.name for one in given)])[len(taken) :]

@@ -124,10 +124,7 @@ def text_shares(
     kind: str | None = None,
     compared: Compared = lambda changed, kept: True,
 ) -> dict[tuple[str, str], list[float]]:
-    """Return a_t of the target, then of every layer, for each text that has edits to compare.
-
-    ``compared(changed, kept)`` selects the pairs of edits that are compared.
-    """
+    """a_t of the target and of every layer per text, over edits that ``compared`` accepts."""
     found: dict[tuple[str, str], list[float]] = {}
     for text in measured:
         kept = text.keeping(level)
@@ -177,9 +174,7 @@ def matched_overlap(measured: Sequence[Measured], kind: str | None = None) -> Le
 
 @dataclass(frozen=True)
 class OverlapBin:
-    """The score of rewordings over pairs of edits for which the overlap of the change minus that of
-    the rewording lies between ``least`` and ``most``.
-    """
+    """The score over edits whose difference of overlaps lies between ``least`` and ``most``."""
 
     least: float
     most: float
@@ -222,9 +217,7 @@ Cosines = list[list[float]]
 
 
 def cosines(measured: Sequence[Measured], kind: str | None = None) -> tuple[Cosines, Cosines]:
-    """Return the cosines of changed and of reworded texts with their originals, by text, of texts
-    that have both.
-    """
+    """Cosines of changed and of reworded texts with their originals, of texts with both."""
     changed: Cosines = []
     kept: Cosines = []
     for text in measured:
@@ -522,9 +515,7 @@ def difference(
 
 
 def paired_accuracy(measured: Sequence[Measured]) -> Score | None:
-    """The share of pairs of queries in which both find their own document closer than the other's,
-    as NevIR counts it (a quarter by chance), with the 95 % interval over pairs.
-    """
+    """The share of pairs of queries that both find their own document, as NevIR counts it."""
     rows: dict[str, list[bool]] = {}
     for (name, _), share in text_shares(measured, "rewording").items():
         row, _, query = name.partition(" query ")

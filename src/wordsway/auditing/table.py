@@ -36,9 +36,7 @@ SEPARATORS = {".csv": ",", ".tsv": "\t"}
 
 @dataclass(frozen=True)
 class PairRow:
-    """Two texts of a table; ``row`` is 1 for the first row below the header, and ``kind`` may be
-    empty.
-    """
+    """Two texts of a table; ``row`` counts from 1 below the header, ``kind`` may be empty."""
 
     row: int
     a: str

@@ -29,9 +29,7 @@ class DataError(WordswayError):
 
 
 class SourceError(WordswayError):
-    """A source that cannot be reached, or whose files are not those of the catalogue; the next one
-    is tried.
-    """
+    """A source that cannot be reached or has other files; the next one is tried."""
 
 
 def home() -> Path:

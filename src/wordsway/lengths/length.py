@@ -158,9 +158,7 @@ class LengthRequest(EncoderRequest):
     def measured(
         self, name: str, hosted: HostedTexts, windows: Sequence[Sequence[Effects]]
     ) -> ModelLength:
-        """A model from its responses by window: texts that were measured in all windows, and the
-        others with the reason.
-        """
+        """A model from its responses by window; texts that lack one are listed with the reason."""
         measured, failed = [], []
         for text, own in zip(hosted.texts, zip(*windows, strict=True), strict=False):
             found = [one for one in own if isinstance(one, list)]

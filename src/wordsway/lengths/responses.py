@@ -77,9 +77,7 @@ def response(text: TextStates, edited: TextStates) -> Response:
 
 
 def output_of(probe: Probe, states: Sequence[torch.Tensor], target: int | str) -> torch.Tensor:
-    """The output (B, k) that a target names: "pooled" (the embedding), "last-token" (of the last
-    layer), or the pooled states of a layer.
-    """
+    """The output (B, k) of a target: the embedding, the last token, or a pooled layer."""
     if target == "pooled":
         return probe.pipeline.embedding(states[-1]).double()
     if target == "last-token":

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from wordsway.auditing.scores import intervals
 from wordsway.core.laws import RESOLUTION, Interval, Laws, fit_laws, resampled
-from wordsway.core.result import SequenceResult, fields_of
+from wordsway.core.result import SequenceResult, json_value
 from wordsway.lengths.responses import READ_OUTS, Response
 from wordsway.lengths.windows import ROLES
 
@@ -73,8 +73,14 @@ class LengthCurve:
     role: str
     texts: int
     points: tuple[LengthPoint, ...]
-    laws: Laws
+    laws: Laws = field(compare=False)
     invisible: Invisible
+
+    _derived: ClassVar[tuple[str, ...]] = ("best",)
+
+    @property
+    def best(self) -> str | None:
+        return self.laws.best
 
 
 @dataclass(frozen=True)
@@ -117,13 +123,10 @@ class ModelLength:
     seed: int
     sha256: str = ""
 
-    def values(self, role: str, field: str) -> np.ndarray:
+    def values(self, role: str, name: str) -> np.ndarray:
         """A field of the responses to edits of a role, (texts, windows)."""
         return np.array(
-            [
-                [getattr(window[role], field) for window in text.windows]
-                for text in self._with(role)
-            ],
+            [[getattr(window[role], name) for window in text.windows] for text in self._with(role)],
             dtype=float,
         )
 
@@ -205,9 +208,7 @@ class ModelLength:
 
     @cached_property
     def layers(self) -> tuple[LayerDecay, ...]:
-        """Every layer by every read-out, for the word alone; none for a model without layers, and
-        none where a layer does not change at all.
-        """
+        """Every layer by every read-out, for the word alone, where it changes at all."""
         texts = self._with("word")
         if not texts or not texts[0].windows[0]["word"].layers:
             return ()
@@ -248,10 +249,8 @@ class ModelLength:
                         "low": exponent.low if exponent else None,
                         "high": exponent.high if exponent else None,
                         "error": law.error,
-                        "best": law.law == curve.laws.best,
-                        "begins": fields_of(law.begins)
-                        if law.begins and law.law == curve.laws.best
-                        else None,
+                        "best": law.law == curve.best,
+                        "begins": json_value(law.begins) if law.law == curve.best else None,
                     }
                 )
         return rows
@@ -261,30 +260,9 @@ class ModelLength:
             "name": self.name,
             "sha256": self.sha256,
             "texts": len(self.measured),
-            "curves": [
-                {
-                    "role": curve.role,
-                    "texts": curve.texts,
-                    "points": [fields_of(point) for point in curve.points],
-                    "best": curve.laws.best,
-                    "invisible": {
-                        "claim": curve.invisible.claim,
-                        "tokens": fields_of(curve.invisible.tokens)
-                        if curve.invisible.tokens
-                        else None,
-                    },
-                }
-                for curve in self.curves
-            ],
-            "discrimination": [fields_of(one) for one in self.discrimination],
-            "layers": [
-                fields_of(one)
-                | {
-                    "exponent": fields_of(one.exponent),
-                    "floor": fields_of(one.floor) if one.floor else None,
-                }
-                for one in self.layers
-            ],
+            "curves": json_value(self.curves),
+            "discrimination": json_value(self.discrimination),
+            "layers": json_value(self.layers),
             "failed": list(self.failed),
         }
 
@@ -308,9 +286,7 @@ def _crossing(sizes: np.ndarray, share: np.ndarray) -> float:
 
 @dataclass(frozen=True)
 class Length(SequenceResult[ModelLength], items="models", brief="data host windows"):
-    """Models and theory over growing texts; ``level`` is the cosine distance below which a change
-    counts as invisible.
-    """
+    """Models and theory over growing texts; below the distance ``level`` a change is invisible."""
 
     models: tuple[ModelLength, ...]
     baselines: tuple[ModelLength, ...]
@@ -340,19 +316,7 @@ class Length(SequenceResult[ModelLength], items="models", brief="data host windo
         return [(model.name, reason) for model in self.every for reason in model.failed]
 
     def to_dict(self) -> dict[str, Any]:
-        plain = ("data", "host", "place", "target", "texts", "too_long", "level", "seed")
-        return {
-            "models": [model.to_dict() for model in self.models],
-            "baselines": [model.to_dict() for model in self.baselines],
-            "laws": [row for model in self.every for row in model.laws()],
-            **{name: getattr(self, name) for name in plain},
-            "kinds": list(self.kinds),
-            "windows": list(self.windows),
-            "interrupted": self.interrupted,
-            "seconds": self.seconds,
-            "versions": self.versions,
-            "files": [str(path) for path in self.files],
-        }
+        return super().to_dict() | {"laws": [row for model in self.every for row in model.laws()]}
 
     def frame(self) -> pandas.DataFrame:
         """A data frame with one row per model, text, edit and window."""

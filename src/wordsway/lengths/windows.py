@@ -192,9 +192,7 @@ def _in_documents(
     seed: int,
     encoding: str | None,
 ) -> Iterator[tuple[Case, str, Sequence[str], int]]:
-    """The first sentence of each document, in an order drawn by the seed, that allows an edit of
-    one of the kinds; kinds take turns.
-    """
+    """The first sentence of each document that allows an edit; kinds take turns."""
     number = 0
     for text in _documents(data, encoding, seed, longest):
         document = list(sentences(text.text))

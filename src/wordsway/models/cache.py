@@ -15,11 +15,12 @@ import uuid
 import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from wordsway.core.atomic import atomic
-from wordsway.core.errors import MissingExtraError, needs
+from wordsway.core.errors import needs
 from wordsway.data import home
 
 log = logging.getLogger("wordsway")
@@ -31,6 +32,7 @@ class Cache:
     """A folder of float32 matrices, one per text, named by the SHA-256 of the text."""
 
     def __init__(self, *path: str) -> None:
+        needs("models", "safetensors")
         self.folder = home() / "embeddings" / f"v{VERSION}" / Path(*path)
         self.index: dict[str, Path] = {}
         self.seen: set[Path] = set()
@@ -46,16 +48,12 @@ class Cache:
         for path, here in by_file.items():
             try:
                 found |= _read(path, here)
-            except MissingExtraError:
-                raise
             except Exception as error:  # of the file, the header or the numbers
                 self._refuse(path, error)
         return found
 
     def write(self, matrices: Mapping[str, np.ndarray]) -> None:
-        """Keep the matrices; a disk that refuses is reported, and costs only the speed of a second
-        run.
-        """
+        """Keep the matrices; a disk that refuses is reported, and costs only speed."""
         if not matrices:
             return
         needs("models", "safetensors")
@@ -85,9 +83,8 @@ class Cache:
         for path in sorted(files - self.seen):
             self.seen.add(path)
             try:
-                self.index |= dict.fromkeys(_names(path), path)
-            except MissingExtraError:
-                raise
+                with _opened(path) as file:
+                    self.index |= dict.fromkeys(file.keys(), path)
             except Exception as error:  # of the file or its header
                 self._refuse(path, error)
 
@@ -99,20 +96,16 @@ class Cache:
             os.replace(path, path.with_suffix(".refused"))
 
 
-def _names(path: Path) -> list[str]:
+def _opened(path: Path) -> Any:
     needs("models", "safetensors")
     from safetensors import safe_open
 
-    with safe_open(path, framework="numpy") as file:
-        return list(file.keys())
+    return safe_open(path, framework="numpy")
 
 
 def _read(path: Path, keys: Sequence[str]) -> dict[str, np.ndarray]:
     """Some matrices of a file, once their checksums agree."""
-    needs("models", "safetensors")
-    from safetensors import safe_open
-
-    with safe_open(path, framework="numpy") as file:
+    with _opened(path) as file:
         checksums = json.loads(file.metadata()["checksums"])
         found = {key: file.get_tensor(key) for key in keys}
     for key, rows in found.items():

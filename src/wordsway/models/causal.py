@@ -21,9 +21,7 @@ from wordsway.models.tokens import tokenize_in_time
 
 @dataclass(frozen=True)
 class Prompt:
-    """A prompt as the model reads it: ``spelled`` is the text with the chat template around it,
-    ``pieces`` its tokens.
-    """
+    """A prompt: ``spelled`` is the text in its chat template, ``pieces`` its tokens."""
 
     text: str
     spelled: str
@@ -32,9 +30,7 @@ class Prompt:
 
 
 class States(NamedTuple):
-    """hidden_states[0 … L], each (n, d), and the logarithms of the next token's probabilities in
-    float64.
-    """
+    """hidden_states[0 … L], (n, d) each, and log probabilities of the next token in float64."""
 
     hidden: list[torch.Tensor]
     logs: torch.Tensor
@@ -176,9 +172,7 @@ class Causal:
 
     @torch.no_grad()
     def _look_back(self) -> None:
-        """Refuse a model whose first row sees the second one: an encoder with a language head on
-        it.
-        """
+        """Refuse a model whose first row sees the second: an encoder with a language head."""
         first = [
             self.model(input_ids=torch.tensor([pair], device=self.device), use_cache=False).logits[
                 0, 0

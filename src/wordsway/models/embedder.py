@@ -179,9 +179,7 @@ class Embedder:
     def sample(
         self, text: str, n: int | None = None, d: int | None = None, *, padding: str = "none"
     ) -> Sample:
-        """The first n tokens of one text (all of its own by default) and the first d dimensions,
-        rows rescaled to √d.
-        """
+        """The first n tokens (default: all) and d dimensions of a text, rows rescaled to √d."""
         return self.samples([text], n, d, padding=padding)[0]
 
     def samples(
@@ -211,9 +209,7 @@ class Embedder:
         *,
         padding: str = "none",
     ) -> list[np.ndarray]:
-        """The rows alone. For padded texts in the cache even tokenising is skipped, which would
-        take longer than reading the rows.
-        """
+        """The rows alone; cached padded texts are not even tokenised, which is slower."""
         if padding not in PADDING:
             raise InputError(
                 f"padding among {', '.join(PADDING)}",

@@ -233,9 +233,7 @@ def opened(given: Any, *, device: str = "cpu", twin: int | None = None) -> AnyMo
 
 
 def _agrees(probe: Probe, given: Any) -> bool:
-    """Whether the embedding of a text is the one that its `SentenceTransformer` returns; one that
-    prepares texts in another way (chat templates) is a black box.
-    """
+    """Whether the embedding of a text is what the `SentenceTransformer` returns."""
     own = torch.from_numpy(_dense(_quiet(given.encode)([TRIED])))
     apart = relative_difference(torch.from_numpy(probe.encode([TRIED])), own)
     return apart <= probe.rounding

@@ -191,9 +191,7 @@ class ModelName(NamedTuple):
 
 @lru_cache(maxsize=64)
 def parameters_of(model: str, sha256: str) -> int:
-    """Numbers in a model's weight files, counted from their headers; nothing is loaded, and
-    quantised files (half a byte per number) are not unpacked.
-    """
+    """Numbers in a model's weight files, by their headers; quantised: half a byte per number."""
     here = data.present(model) if model in data.CATALOGUE else None
     folder = locate(model).folder if here is None else here.folder
     total = sum(2 * path.stat().st_size for path in folder.glob("*.gguf"))

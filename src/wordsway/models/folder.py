@@ -60,9 +60,7 @@ def check_folder(folder: Path) -> list[Path]:
 
 
 def check_files(folder: Path) -> list[Path]:
-    """The files of a folder that can change tokens or numbers, all of them regular; pickled weights
-    without safetensors next to them are refused.
-    """
+    """The files that change tokens or numbers, all regular; refuse pickles without safetensors."""
     entries = sorted(path for path in folder.iterdir() if not path.is_dir())
     found = [path for path in entries if path.suffix in SPELLING | {".safetensors"}]
     for path in found:
@@ -138,9 +136,7 @@ def _document(path: Path, kind: type) -> Any:
 
 
 def check_config(config: dict[str, Any], name: str) -> None:
-    """Reject a configuration with more layers, experts, labels or positions than any model has, or
-    one that names its own weights.
-    """
+    """Reject sizes beyond those of any model, and a configuration that names its weights."""
     if config.get("transformers_weights") is not None:
         raise InputError(
             f"{name} with its weights in model.safetensors",

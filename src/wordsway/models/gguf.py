@@ -27,9 +27,7 @@ def target(here: Installed) -> Path | None:
 
 
 def unpacked(here: Installed) -> tuple[str, Path]:
-    """How it was quantised ("Q4_1"), and the folder with the dequantised weights and the
-    tokenizer, made on first use (about a minute).
-    """
+    """The quantisation ("Q4_1"), and the folder with dequantised weights, made on first use."""
     source = next(name for name in here.files if name.endswith(".gguf"))
     folder = target(here)
     assert folder is not None
@@ -76,9 +74,7 @@ def _whole(folder: Path) -> bool:
 
 
 def _convert(folder: Path, source: str, target: Path) -> None:
-    """Dequantise, and save as the plain model that the numbers now are (transformers refuses to
-    save the quantised one).
-    """
+    """Dequantise and save as a plain model; transformers refuses to save the quantised one."""
     needs("models", "transformers", "gguf", "accelerate")
     from transformers import AutoModelForCausalLM, AutoTokenizer
 

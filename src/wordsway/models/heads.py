@@ -86,9 +86,7 @@ def saved_with(probe: Probe, head: str) -> bool:
 
 
 def predicts_next(files: ModelFiles | ModelInMemory, options: Loading) -> bool:
-    """Whether a model was saved with a head for the next token: another one would get a head of
-    random numbers.
-    """
+    """Whether a model was saved with a head for the next token; others would get a random one."""
     import_transformers()
     from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES as HEADS
 

@@ -77,9 +77,7 @@ class ModelLayers:
         return len(self.entry_points) - 1
 
     def number(self, layer: int | str, others: str = "") -> int:
-        """A layer as its number: 0 or "input" … L or "last"; ``others`` are further names that the
-        caller accepts.
-        """
+        """A layer's number: 0 or "input" … L or "last"; ``others`` completes the error."""
         try:
             number = {"input": 0, "last": self.count}.get(str(layer))
             number = int(layer) if number is None else number
@@ -113,9 +111,7 @@ class ModelLayers:
         return layer not in self._without_rows
 
     def layers_of(self, module: torch.nn.Module) -> list[int]:
-        """The layers, 1 … L, in which the calls of a module run, in their order; none where the
-        layers do not pass their states on as they are.
-        """
+        """The layers, 1 … L, in which a module's calls run; none if that is not known."""
         return self._layers_of.get(module, [])
 
     @torch.no_grad()
@@ -145,35 +141,42 @@ class ModelLayers:
             return None
 
     @torch.no_grad()
-    def hidden(self, layer: int, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        """hidden_states[layer] (B, n, d) for token ids (B, n) and attention mask (B, n)."""
-        self._check_rows(layer)
-        inputs = {"input_ids": ids.to(self.device), "attention_mask": mask.to(self.device)}
-        entry = self.entry_points[layer]
-        with self._positions(ids):
-            if entry is None:
-                return self._all_states(inputs)[layer]
-            return self._until(entry, inputs)
+    def hidden(
+        self, layer: int, ids: torch.Tensor, mask: torch.Tensor | None = None
+    ) -> torch.Tensor:
+        """hidden_states[layer] (B, n, d) for token ids (B, n); padding has 0 in the mask (B, n)."""
+        with self._reading(ids, mask) as inputs:
+            return self._layer(layer, inputs)
 
     @torch.no_grad()
     def every_hidden(self, ids: torch.Tensor) -> list[torch.Tensor]:
         """All of hidden_states, (B, n, d) each, for token ids (B, n) without padding."""
+        with self._reading(ids) as inputs:
+            return self._every(inputs)
+
+    def _layer(self, layer: int, inputs: dict[str, Any]) -> torch.Tensor:
+        self._check_rows(layer)
+        entry = self.entry_points[layer]
+        return self._all_states(inputs)[layer] if entry is None else self._until(entry, inputs)
+
+    def _every(self, inputs: dict[str, Any]) -> list[torch.Tensor]:
         self._check_rows(*range(self.count + 1))
-        ids = ids.to(self.device)
-        with self._positions(ids):
-            return self._all_states({"input_ids": ids, "attention_mask": torch.ones_like(ids)})
+        return self._all_states(inputs)
 
     def _all_states(self, inputs: dict[str, Any]) -> list[torch.Tensor]:
         return list(self.model(**inputs, output_hidden_states=True, use_cache=False).hidden_states)
 
     @contextlib.contextmanager
-    def _positions(self, ids: torch.Tensor) -> Iterator[None]:
-        """Refuse texts that are longer than the model has positions for."""
+    def _reading(
+        self, ids: torch.Tensor, mask: torch.Tensor | None = None
+    ) -> Iterator[dict[str, Any]]:
+        """The inputs of token ids; texts that are longer than the model's positions are refused."""
         limit, n = positions_of(self.model.config), ids.shape[1]
+        mask = torch.ones_like(ids) if mask is None else mask
         try:
             if limit is not None and n > limit:
                 raise IndexError
-            yield
+            yield {"input_ids": ids.to(self.device), "attention_mask": mask.to(self.device)}
         except (IndexError, RuntimeError) as error:
             if not (isinstance(error, IndexError) or OUTSIDE.search(str(error))):
                 raise
@@ -202,30 +205,24 @@ class ModelLayers:
         """
         if at == "input" and layer == 0:
             return embeds
-        self._check_rows(layer)
-        entry = self.entry_points[layer]
         with self._entering(embeds, at) as inputs:
-            return self._all_states(inputs)[layer] if entry is None else self._until(entry, inputs)
+            return self._layer(layer, inputs)
 
     def every(self, embeds: torch.Tensor, at: str = "words") -> list[torch.Tensor]:
         """All of hidden_states for texts given as input embeddings."""
-        self._check_rows(*range(self.count + 1))
         with self._entering(embeds, at) as inputs:
-            states = self._all_states(inputs)
+            states = self._every(inputs)
         return [embeds, *states[1:]] if at == "input" else states
 
     def attentions(self, embeds: torch.Tensor, at: str = "words") -> dict[int, torch.Tensor]:
-        """Attention (B, heads, n, n) by layer, of texts given as embeddings; the model has to be
-        loaded with ``eager``.
-        """
+        """Attention (B, heads, n, n) by layer of embeddings; the model must be ``eager``."""
         with self._entering(embeds, at) as inputs:
             return self._attentions(inputs)
 
     def attentions_of(self, ids: torch.Tensor) -> dict[int, torch.Tensor]:
         """The same for token ids (B, n): some models count positions by them."""
-        ids = ids.to(self.device)
-        with self._positions(ids):
-            return self._attentions({"input_ids": ids, "attention_mask": torch.ones_like(ids)})
+        with self._reading(ids) as inputs:
+            return self._attentions(inputs)
 
     def _attentions(self, inputs: dict[str, Any]) -> dict[int, torch.Tensor]:
         """Attention by the model's own layer numbers, 1 … L; layers without any are left out."""
@@ -363,8 +360,6 @@ def check_rows(layer: int, states: torch.Tensor, tokens: int) -> None:
 
 
 def positions_of(config: Any) -> int | None:
-    """The length of a model's table of positions; None where the configuration names no limit
-    (XLNet's is −1).
-    """
+    """The length of a model's table of positions; None if it names no limit (XLNet: −1)."""
     limit = getattr(config.get_text_config(), "max_position_embeddings", None)
     return limit if isinstance(limit, int) and limit > 0 else None

@@ -80,9 +80,7 @@ def is_model_with_tokenizer(given: object) -> bool:
 
 
 def is_sentence_transformer(given: object) -> bool:
-    """Whether it is a pipeline of sentence-transformers whose layers can be measured; others are
-    black boxes.
-    """
+    """Whether it is a `SentenceTransformer` whose layers can be measured."""
     if not is_class_of_sentence_transformers(given, "SentenceTransformer"):
         return False
     modules = [type(module).__name__ for module in given]  # type: ignore[attr-defined]

@@ -107,9 +107,7 @@ class Pipeline:
         return found[..., : self.dimensions]
 
     def pooled(self, states: torch.Tensor) -> torch.Tensor:
-        """An inner layer's states (…, n, d) pooled as the last layer's are; later modules do not
-        apply to them.
-        """
+        """An inner layer's states (…, n, d) pooled as the last layer's, without later modules."""
         return self._run(states, ()) if self.pooling is None else pool(states, self.pooling)
 
     def _run(self, states: torch.Tensor, modules: Sequence[Any]) -> torch.Tensor:
@@ -127,9 +125,7 @@ class Pipeline:
 
 
 def of_modules(modules: Sequence[Any], dimensions: int | None, prompt_tokens: int) -> Pipeline:
-    """The pipeline of sentence-transformers' own modules, those behind the Transformer; a copy of
-    them runs, in float64.
-    """
+    """The pipeline of sentence-transformers' modules behind the Transformer: a float64 copy."""
     own = copy.deepcopy(torch.nn.Sequential(*modules)).double().eval().requires_grad_(False)
     return Pipeline(None, False, tuple(own), dimensions, prompt_tokens)
 
@@ -194,9 +190,7 @@ def transformer_folder(folder: Path) -> Path:
 
 
 def pipeline_files(folder: Path) -> dict[str, Path]:
-    """Files outside of the Transformer's folder that change the embedding, by the name under which
-    they are hashed.
-    """
+    """Files outside the Transformer's folder that change the embedding, by name."""
     modules = modules_of(folder)
     others = [module.folder for module in modules if module.folder != folder]
     pooling = folder / CONFIGURATION

@@ -97,7 +97,7 @@ def can_reuse(probe: Probe, ids: torch.Tensor) -> bool:
 
 def _gives_the_same(probe: Probe, ids: torch.Tensor) -> bool:
     last, n = probe.layers.count, len(ids)
-    whole = probe.layers.hidden(last, ids[None], torch.ones_like(ids)[None]).double()
+    whole = probe.layers.hidden(last, ids[None]).double()
     for length in {max(1, n // 2), n - 1}:
         try:
             kept = Prefix.of(probe.layers.model, ids[:length])

@@ -38,9 +38,7 @@ PerText = TypeVar("PerText")
 
 @dataclass(frozen=True)
 class EncodedText:
-    """A text as the model takes it: token ids (n,), embeddings (n, ·) of the stage that will move
-    (``at``), and the reading.
-    """
+    """A text: token ids (n,), embeddings (n, ·) of the stage that moves, and the reading."""
 
     reading: Reading
     ids: torch.Tensor
@@ -190,7 +188,7 @@ class Probe:
         """
         ids = torch.arange(5, 11, device=self.layers.device).repeat(2, 1)
         ids[1, -1] = 4
-        one, two = self.layers.hidden(self.layers.count, ids, torch.ones_like(ids)).double()
+        one, two = self.layers.hidden(self.layers.count, ids).double()
         before = (one[:-1] - two[:-1]).norm() <= ROUNDING * one[:-1].norm()
         return bool(before and (one[-1] - two[-1]).norm() > ROUNDING * one[-1].norm())
 
@@ -213,7 +211,7 @@ class Probe:
         ids = self.ids_of(distinct)
 
         def embedding(batch: torch.Tensor) -> torch.Tensor:
-            states = self.layers.hidden(self.layers.count, batch, torch.ones_like(batch))
+            states = self.layers.hidden(self.layers.count, batch)
             return self.pipeline.embedding(states).double().cpu()
 
         found = dict(zip(distinct, self.by_length(ids, embedding, progress), strict=True))
@@ -260,9 +258,7 @@ class Probe:
 
     @cached_property
     def limit(self) -> int | None:
-        """Tokens that the model has positions for, or to which sentence-transformers would cut a
-        text, where its configuration names a limit.
-        """
+        """The most tokens of a text, by positions and by sentence-transformers' settings."""
         limits = (self.layers.limit, self.settings.limit)
         return min((limit for limit in limits if limit is not None), default=None)
 

@@ -23,9 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Tokens:
-    """A text as token ids, padded to the context; ``count`` of them are its own (special tokens
-    included).
-    """
+    """Token ids, padded to the context; ``count`` are the text's own, special ones included."""
 
     text: str
     ids: tuple[int, ...]
@@ -84,9 +82,7 @@ class Reader:
 
     @property
     def prompt_tokens(self) -> int:
-        """The tokens of the prompt, with those that open a text and without those that end it, as
-        sentence-transformers counts them.
-        """
+        """Tokens of the prompt as sentence-transformers counts them, opening ones included."""
         if not self.prompt:
             return 0
         (alone,) = self._encoded([""])
@@ -173,9 +169,7 @@ def _unknown(tokenizer: Tokenizer) -> int | None:
 
 
 def _padding(tokenizer: Tokenizer, config: dict[str, Any]) -> tuple[int, str]:
-    """The padding token: the tokenizer's own, else the model's, else the end of text, else the
-    first of the vocabulary.
-    """
+    """The padding token of the tokenizer, else of the model, else the first token."""
     own = tokenizer.padding
     if own:
         return int(own["pad_id"]), str(own["pad_token"])

@@ -14,9 +14,7 @@ from wordsway.core.errors import WordswayError
 
 
 class EntryPoint(NamedTuple):
-    """The call of a module, counted from 1: layers that share their weights are calls of one
-    module.
-    """
+    """A call of a module, counted from 1: layers may share one module."""
 
     module: torch.nn.Module
     call: int

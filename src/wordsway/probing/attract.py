@@ -82,9 +82,7 @@ class Attracted(Result, brief="rows head reach drawn model", derived="row factor
 
     @property
     def drawn(self) -> tuple[float, float]:
-        """The share of their attention that the other tokens give to these, on average, before and
-        after.
-        """
+        """The mean share of attention that other tokens give to these, before and after."""
         others = [at for at in range(len(self.tokens)) if at not in self.rows]
         before, after = (
             sum(m[at][row] for at in others for row in self.rows) / max(1, len(others))

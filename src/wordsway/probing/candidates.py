@@ -24,9 +24,7 @@ AROUND, VERIFIED = 35, 8
 
 @dataclass(frozen=True)
 class Candidates:
-    """Real words with the token ids of the changed text; ``refused`` of those that were named could
-    not stand there.
-    """
+    """Real words with the ids of the changed text; ``refused`` cannot stand there."""
 
     words: list[str]
     ids: list[list[int]]
@@ -88,9 +86,7 @@ class WordPlace(TextPlace):
         return _Window(start, end, ids[: min(rows)], ids[max(rows) + 1 :])
 
     def encode(self, spellings: Sequence[str], *, pieces: int | None = 1) -> Candidates:
-        """Those that leave the tokens before and behind as they are, with the ids of the text; of
-        ``pieces`` tokens, or of any number (None).
-        """
+        """Those that keep the tokens around them, of ``pieces`` tokens or any number (None)."""
         found = self._read(spellings, self.near, pieces)
         if self.near is not self.whole and len(found):
             step = max(1, len(found) // VERIFIED)
@@ -153,10 +149,7 @@ def candidates(
     keep_case: bool = True,
     among: Iterable[str] | None = None,
 ) -> Candidates:
-    """Words that can stand in this place; the word itself is left out.
-
-    Of your own (``among``) those that cannot stand there are named in ``refused``.
-    """
+    """Words that can stand in this place; those of ``among`` that cannot are ``refused``."""
     named = None if among is None else [name.strip() for name in among if name.strip()]
     spelled = vocabulary(probe, kind) if named is None else named
     place = WordPlace(probe, encoded, word)

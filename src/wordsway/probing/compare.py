@@ -59,9 +59,7 @@ def layer_changes(
     rows: Sequence[tuple[int, int]],
     prefix: int,
 ) -> tuple[tuple[LayerChange, ...], str]:
-    """Relative changes of the states of all layers, in float64, and how rows are weighted: "rows",
-    equally, if a few of them hold most of the norm of some layer, else "frobenius".
-    """
+    """Relative changes of all layers, in float64, and the scaling that `targets` would choose."""
     of_a, of_b = (torch.tensor(some) for some in zip(*rows, strict=True))
     start = min(prefix, len(rows) - 1)
     found, seen = [], []

@@ -263,9 +263,7 @@ class TextJob(ModelJob):
 
     @cached_property
     def own_seed(self) -> int:
-        """From the seed and the content, without names: a text has the same numbers wherever it and
-        the model lie.
-        """
+        """From the seed and the content, without the names of the text and the model."""
         plain = {name: value for name, value in self.content.items() if name not in UNSEEDED}
         return derive(self.request.seed, canonical(plain))
 
@@ -284,9 +282,7 @@ class TextJob(ModelJob):
         return (KIND, self.model, self.model_sha256, *what)
 
     def estimate(self) -> float:
-        """Processor seconds, by measuring some of the words; a text that will fail counts as a
-        typical one.
-        """
+        """Processor seconds from some of the words; a failing text counts as typical."""
         try:
             with single_thread(True):
                 text = self.probe.cut(self.text, self.tokens)
@@ -303,9 +299,7 @@ class TextJob(ModelJob):
         return STARTING + time.process_time() - started
 
     def run(self) -> dict[str, Any]:
-        """The words of the text's first tokens. One thread, so that they are the same for any
-        number of workers.
-        """
+        """The words of the first tokens, in one thread: the same for any number of workers."""
         with ONE_AT_A_TIME, single_thread(True):
             probe = self.probe
             text = probe.cut(self.text, self.tokens)
@@ -325,9 +319,7 @@ class TextJob(ModelJob):
 
 @dataclass(frozen=True)
 class CorpusWords(Result, brief="probed folder"):
-    """What the words of a corpus have in common (``by_word``, ``by_place``, ``by_layer``), and what
-    the run did; ``frame()`` has a row per text and word.
-    """
+    """``by_word``, ``by_place`` and ``by_layer`` of a corpus; ``frame()`` has a row per word."""
 
     jobs: tuple[TextJob, ...]
     words: pandas.DataFrame
@@ -393,9 +385,7 @@ def corpus_texts(
     seed: int = 0,
     progress: Progress = silent,
 ) -> list[Text]:
-    """Texts of a corpus, each once: all of them, or ``limit`` drawn by seed. Labels are read only
-    from a named column.
-    """
+    """Texts, each once: all or ``limit`` drawn by seed; labels come from a named column only."""
     reviews = corpus(
         data,
         text_column=text_column,

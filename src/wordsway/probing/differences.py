@@ -16,9 +16,7 @@ MATCHED = 2000
 
 @dataclass(frozen=True)
 class WordEdit:
-    """Words of a (indices ``a_words``, text ``a``) in whose place b has others; an empty side is an
-    insertion or a deletion.
-    """
+    """Words of a in whose place b has others; an empty side is an insertion or deletion."""
 
     a: str
     b: str
@@ -54,9 +52,7 @@ def word_edits(a: str, b: str) -> tuple[WordEdit, ...]:
 
 
 def span_of(spans: Sequence[tuple[int, int]], words: range, end: int) -> tuple[int, int]:
-    """Characters from the first of the words to the last; for none, the empty span before the word
-    that follows.
-    """
+    """Characters from the first to the last word; for none, where they would stand."""
     if len(words):
         return spans[words[0]][0], spans[words[-1]][1]
     at = spans[words.start][0] if words.start < len(spans) else end

@@ -105,9 +105,7 @@ class Blocks:
         return int(self.rows.shape[1] * self.encoded.embeds.shape[1])
 
     def moved(self, which: torch.Tensor, delta: torch.Tensor) -> torch.Tensor:
-        """Embeddings (B, n, d) of the text with block ``which[b]`` moved by ``delta[b]`` (m·d
-        numbers).
-        """
+        """Embeddings (B, n, d) with block ``which[b]`` moved by ``delta[b]`` (m·d numbers)."""
         B, (n, d) = len(which), self.encoded.embeds.shape
         blocks = (delta.reshape(B, -1, d) * self.mask[which][:, :, None]).to(
             self.encoded.embeds.dtype
@@ -194,9 +192,7 @@ Profile = tuple[float, ...]
 
 @dataclass(frozen=True)
 class Attained:
-    """One word's Δ, the target's change under it, and the relative changes of all layers 0 … L
-    under it and, on average, under noise.
-    """
+    """One word's Δ, the target's change, and all layers' changes under it and under noise."""
 
     delta: torch.Tensor
     sensitivity: float

@@ -115,9 +115,7 @@ class _Scorer:
     kind: Kind
 
     def chances(self, text: str, word: Word, spellings: Sequence[str]) -> torch.Tensor:
-        """For each spelling its probability in the place of ``word``, 0 for those that are far
-        below others.
-        """
+        """Each spelling's probability in the place of ``word``; 0 if far below others."""
         start, end = near(text, word.start, word.end, AROUND)
         before, after = text[start : word.start], text[word.end : end]
         texts = self.reader.ids([f"{before}{name}{after}" for name in spellings])
@@ -171,9 +169,7 @@ class _Scorer:
     def _scores(
         self, cache: Any, one: dict[Tokens, float], texts: list[Tokens], filler: int
     ) -> dict[Tokens, float]:
-        """log P of these continuations of a text that was read into ``cache``, given those of their
-        first tokens.
-        """
+        """log P of continuations of the text in ``cache``, given their first tokens'."""
         inputs: dict[Tokens, list[Tokens]] = {}  # of continuations that differ in the last token
         for ids in texts:
             inputs.setdefault(ids[:-1], []).append(ids)

@@ -80,9 +80,7 @@ def real_words(
 
 
 class _Order:
-    """One random order of the vocabulary's whole words, one of known words of several tokens, and
-    one of signs.
-    """
+    """Random orders of the vocabulary's words, of known words of several tokens, and of signs."""
 
     def __init__(self, probe: Probe, seed: int, progress: Progress) -> None:
         self.probe, self.seed, self.progress = probe, seed, progress
@@ -116,9 +114,7 @@ class _Order:
 
 
 def known_words(progress: Progress = silent) -> tuple[str, ...]:
-    """English words, most of them of several tokens; none where WordNet is not here and cannot be
-    fetched.
-    """
+    """English words from WordNet; none where it is not here and cannot be fetched."""
     try:
         if data.present("wordnet") is None:
             data.get("wordnet", progress=progress)

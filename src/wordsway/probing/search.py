@@ -140,9 +140,7 @@ def worst(
     seed: int,
     progress: Progress = silent,
 ) -> Climbed:
-    """The worst Δ found of every word, from Gaussian starts and ways to words of the vocabulary;
-    the best ``keep`` of them take the late steps.
-    """
+    """The worst Δ found of every word; the best ``keep`` starts take the late steps."""
     owners = torch.arange(len(blocks), device=blocks.rows.device)
     return _maximised(
         BlockChange(blocks, owners),
@@ -201,9 +199,7 @@ KEPT, ON = 2, 2
 
 @dataclass(frozen=True)
 class CurvePoint:
-    """``lower``: the largest change attained with ‖Δ‖ ≤ reach·r; ``spread``: how much less the
-    weakest branch reached.
-    """
+    """The largest change attained up to a reach; ``spread``: by how much branches differ."""
 
     reach: float
     lower: float
@@ -267,9 +263,7 @@ def _directions(blocks: Blocks, found: Local) -> torch.Tensor:
 
 
 def _finish(blocks: Blocks, best: Climbed, plan: Plan, seed: int, progress: Progress) -> Climbed:
-    """Continue the best branch at the last reach; if the reach is large, also try fresh starts, and
-    let the best point of all climb on.
-    """
+    """Continue the best branch at the last reach, with fresh starts if that is large."""
     owners = torch.arange(len(blocks), device=blocks.rows.device)
     ends = climb(blocks, owners, best.delta, plan.steps)
     if blocks.reach < 1:

@@ -49,9 +49,7 @@ SINK = 3.0
 
 @dataclass(frozen=True)
 class Outcome:
-    """A real word in a place: the change as it is reported and, for a classifier of several labels,
-    its logits and the ``label`` of the text itself.
-    """
+    """The change by a real word; for a classifier its logits, and the text's own ``label``."""
 
     change: float
     logits: torch.Tensor | None = None
@@ -74,14 +72,15 @@ class Outcome:
 class Target(ABC):
     """g in one model; bound to a text it is scaled so that ‖g(text)‖ = 1.
 
-    ``name`` is what a request calls it, ``title`` what moves and ``unit`` how its change is
-    counted, in words; ``layer`` is how many layers a pass goes through, ``own_layer`` the layer
-    whose states g is, if it is one. ``base`` is g(text), any shape.
+    ``name`` is what a request calls it; in words, ``title`` is what moves, ``unit`` how its change
+    is counted and ``distance`` how an audit compares two texts. ``layer`` is how many layers a pass
+    goes through, ``own_layer`` the layer whose states g is. ``base`` is g(text), any shape.
     """
 
     name: str
     title: str
     unit: str = "relative to its size"
+    distance: str
     layer: int
     own_layer: int | None = None
     scaling: str = "frobenius"
@@ -193,7 +192,7 @@ class LayerTarget(Target):
     @torch.no_grad()
     def _hidden(self, ids: torch.Tensor) -> list[torch.Tensor]:
         if len(self.layers) == 1:
-            return [self.probe.layers.hidden(self.layer, ids, torch.ones_like(ids))]
+            return [self.probe.layers.hidden(self.layer, ids)]
         every = self.probe.layers.every_hidden(ids)
         return [every[layer] for layer in self.layers]
 
@@ -245,6 +244,7 @@ class AllLayersTarget(LayerTarget):
     """Hidden states of layers 1 … L."""
 
     name, title = "all", "the average layer"
+    distance = "the relative change of all layers"
 
     def __init__(self, probe: Probe, scaling: str = "auto") -> None:
         Target.__init__(self, probe)
@@ -262,9 +262,7 @@ class VectorTarget(Target):
     def _states(
         self, embeds: torch.Tensor | None, ids: torch.Tensor, prefix: Prefix | None = None
     ) -> torch.Tensor:
-        """What the model computes from embeddings, or else from token ids, those before the word
-        from a kept prefix.
-        """
+        """What the model computes from embeddings or ids, or from ids behind a prefix."""
 
     def _vector(self, states: torch.Tensor) -> torch.Tensor:
         """g (B, d), not scaled."""
@@ -302,6 +300,7 @@ class PooledTarget(VectorTarget):
     """The text's embedding, pooled from the last layer."""
 
     name, title = "pooled", "the text's embedding"
+    distance = "the relative change of the pooled embedding"
 
     def __init__(self, probe: Probe, scaling: str = "auto") -> None:
         super().__init__(probe)
@@ -314,7 +313,7 @@ class PooledTarget(VectorTarget):
         if embeds is not None:
             return layers.layer(self.layer, embeds, self.encoded.at)
         if prefix is None:
-            return layers.hidden(self.layer, ids, torch.ones_like(ids))
+            return layers.hidden(self.layer, ids)
         (found,) = prefix.states(ids[:, prefix.length :], (self.layer,))
         return torch.cat([self._own_rows[:, : prefix.length].expand(len(ids), -1, -1), found], 1)
 
@@ -338,6 +337,7 @@ class CosineTarget(PooledTarget):
 
     name, title = "cosine", "the text's embedding (cosine distance)"
     unit = "as 1 − cosine (0: the same direction, 1: at a right angle)"
+    distance = "the cosine distance of the pooled embedding"
     is_unit = True
 
     def _vector(self, states: torch.Tensor) -> torch.Tensor:
@@ -380,6 +380,7 @@ class LogitsTarget(HeadTarget):
     """The logits of a classifier that was saved with its head."""
 
     name, title = "logits", "the classifier's answer (its logits)"
+    distance = "the relative change of the logits"
 
     def __init__(self, probe: Probe, scaling: str = "auto") -> None:
         super().__init__(probe)
@@ -401,9 +402,7 @@ class LogitsTarget(HeadTarget):
         return int(self.own.argmax()) if len(self.own) > 1 else None
 
     def probability(self, logits: torch.Tensor) -> float:
-        """What logits (classes,) give to the label of the text itself: a share of all labels, or,
-        where several may be true at a time, its own.
-        """
+        """The probability of the text's own label, given logits (classes,)."""
         several = self.model.config.problem_type == "multi_label_classification"
         shares = torch.sigmoid(logits) if several else torch.softmax(logits, 0)
         return float(shares[self.label or 0])
@@ -419,6 +418,7 @@ class NextTokenTarget(HeadTarget):
 
     name, title = "next-token", "the next token's distribution"
     unit = "as a distance of distributions (0: the same, 1.41: nothing in common)"
+    distance = "the distance ‖√p − √q‖ of next-token distributions"
     is_unit = True
 
     def __init__(self, probe: Probe, scaling: str = "auto") -> None:

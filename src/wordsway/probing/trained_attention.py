@@ -36,10 +36,7 @@ TRIED = 7
 
 @final
 class TrainedAttention(FeatureMap):
-    """The trained attention of layer 1 … L of a model: a map on the rows that the layer reads.
-
-    ``phi.sample(text)`` has the rows of a text.
-    """
+    """The attention of layer 1 … L as a map on the rows that it reads (``phi.sample(text)``)."""
 
     name = "layer-alone"
     has_rows = True

@@ -77,9 +77,7 @@ def words(
 def measure(
     text: str, probe: AnyModel, request: WordsRequest, progress: Progress = silent
 ) -> Iterator[Words]:
-    """The result after every tier of the request, with all that was measured before it; the last
-    one is whole.
-    """
+    """The result after every tier, with all that was measured before; the last one is whole."""
     checked(text)
     if not isinstance(probe, Probe):
         yield words_by_vectors(text, with_vectors(probe, "words"), request, progress)
@@ -128,9 +126,7 @@ class _WordsRun:
         self.done: list[str] = []
 
     def steps(self) -> Iterator[Callable[[], None]]:
-        """One step per tier; the last ones try real words for some words of a long text, and
-        measure the twin.
-        """
+        """One step per tier; then real words for some words of a long text, and the twin."""
         compute = {
             "mean-local": self._mean_local,
             "local": self._local,
@@ -221,9 +217,7 @@ class _WordsRun:
         self._attain([[line.deltas[-1]] for line in lines], noise_counts=False)
 
     def _attain(self, candidates: list[list[torch.Tensor]], *, noise_counts: bool) -> None:
-        """What is attained: by the curve's last Δ, else along ± the worst small direction, or by
-        noise where that does more.
-        """
+        """The best candidate Δ of each word, or noise where that counts and does more."""
         here = self.blocks.at_reach(self.reach)
         noise = noise_blocks(here, self.request.seed)
         reached = attained(here, candidates, noise, noise_counts=noise_counts)
@@ -383,9 +377,7 @@ def forecast(
 def _seconds(
     timed: Callable[[Sequence[Word]], float], chosen: Sequence[Word], tiers: Sequence[str]
 ) -> float:
-    """Seconds of all words: mean local takes the same for any number of them, the other tiers grow
-    in proportion to it.
-    """
+    """Seconds of all words; mean local takes the same for any number of them."""
     if tuple(tiers) == ("mean-local",):
         return timed(chosen[:1])
     once = timed(_spread(chosen, 1))

@@ -24,9 +24,7 @@ TOLERATED = 0.01
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """One text: where it stands in its corpus, its characters, its label's spelling, and the
-    SHA-256 of its characters.
-    """
+    """A text: its place in the corpus, its characters, its label, and its SHA-256."""
 
     id: str
     text: str

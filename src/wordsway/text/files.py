@@ -32,9 +32,7 @@ def path_exists(path: str | Path) -> bool:
 
 
 def open_text(path: Path, encoding: str | None) -> IO[str]:
-    """The file as text: UTF-8 unless a byte-order mark or ``encoding`` says otherwise; binary files
-    are refused.
-    """
+    """The file as text, UTF-8 unless a mark or ``encoding`` differs; binary ones are refused."""
     packed = path.suffix.lower() == ".gz"
     with gzip.open(path) if packed else path.open("rb") as raw:
         head = raw.read(1 << 16)

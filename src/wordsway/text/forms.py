@@ -6,35 +6,23 @@ none: an edit that is not made is better than one that is not English.
 
 from __future__ import annotations
 
+import tomllib
 from functools import cache
+from importlib.resources import files
 from typing import Literal
 
 #: "": the base; "s": third person or plural; "ed": past; "en": participle; "ing".
 Form = Literal["", "s", "ed", "en", "ing"]
-#: base past participle
-_IRREGULAR = """
-be was been|become became become|begin began begun|break broke broken|bring brought brought
-build built built|buy bought bought|catch caught caught|choose chose chosen|come came come
-cut cut cut|do did done|draw drew drawn|drive drove driven|eat ate eaten|fall fell fallen
-feel felt felt|fight fought fought|find found found|forget forgot forgotten|get got gotten
-give gave given|go went gone|grow grew grown|have had had|hear heard heard|hide hid hidden
-hit hit hit|hold held held|keep kept kept|know knew known|lead led led|leave left left
-lend lent lent|let let let|lose lost lost|make made made|mean meant meant|meet met met|pay paid paid
-put put put|read read read|rise rose risen|run ran run|say said said|see saw seen|sell sold sold
-send sent sent|set set set|show showed shown|shut shut shut|sing sang sung|sit sat sat
-sleep slept slept|speak spoke spoken|spend spent spent|stand stood stood|steal stole stolen
-take took taken|teach taught taught|tell told told|think thought thought
-understand understood understood|wear wore worn|win won won|write wrote written
-"""
+#: Words that no rule covers, and the closed classes.
+ENGLISH = tomllib.loads(files("wordsway.text").joinpath("english.toml").read_text("utf-8"))
 VERBS: dict[str, tuple[str, str]] = {
     base: (past, participle)
     for base, past, participle in (
-        row.split() for line in _IRREGULAR.split("\n") for row in line.split("|") if row
+        row.split() for row in ENGLISH["irregular_verbs"].replace("\n", "|").split("|") if row
     )
 }
-#: Two-syllable verbs whose last consonant is doubled, since they are stressed at the end.
-DOUBLED = {"admit", "begin", "commit", "control", "forget", "prefer", "regret", "refer", "occur"}
-PLURALS = {"man": "men", "woman": "women", "child": "children", "wife": "wives", "life": "lives"}
+DOUBLED = frozenset(ENGLISH["doubled"].split())
+PLURALS: dict[str, str] = ENGLISH["plurals"]
 VOWELS = "aeiou"
 
 

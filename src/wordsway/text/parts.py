@@ -11,24 +11,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 
-from wordsway.text.forms import singular, verb_forms
+from wordsway.text.forms import ENGLISH, singular, verb_forms
 from wordsway.text.wordnet import Pos, wordnet
 
-_CLASSES = {
-    "determiner": "a an the this that these those my your his her its our their some any no every "
-    "each either neither both all another",
-    "subject": "i you he she it we they who",
-    "object": "me you him her it us them whom",
-    "preposition": "of in on at by for with from to into onto over under above below between among "
-    "through during before after against about without within near behind beside beyond upon "
-    "toward towards across along around off since until",
-    "conjunction": "and or but nor yet so because although though while if unless whereas than as",
-    "question": "what which when where why how whose who whom",
-    "auxiliary": "do does did can could will would shall should may might must",
-}
 CLOSED: dict[str, frozenset[str]] = {
-    word: frozenset(part for part, words in _CLASSES.items() if word in words.split())
-    for word in " ".join(_CLASSES.values()).split()
+    word: frozenset(part for part, words in ENGLISH["closed"].items() if word in words.split())
+    for word in " ".join(ENGLISH["closed"].values()).split()
 }
 #: Forms that no rule makes: they are verbs, too.
 _BE = {"am": "", "are": "", "is": "s", "was": "ed", "were": "ed"}
@@ -36,14 +24,7 @@ _BE = {"am": "", "are": "", "is": "s", "was": "ed", "were": "ed"}
 RARE = 0.1
 
 
-#: Verbs that link a subject to an adjective; words that grade an adjective or adverb; negations.
-_LINKS = {
-    *("be", "become", "seem", "look", "feel", "remain", "stay", "sound", "taste", "smell", "get"),
-}
-_DEGREES = {
-    *("very", "too", "so", "quite", "rather", "really", "extremely", "fairly"),
-    *("more", "most", "less", "least", "as"),
-}
+_LINKS, _DEGREES = (frozenset(ENGLISH[name].split()) for name in ("links", "degrees"))
 _NEGATIONS = {"not", "never", "n't"}
 
 
@@ -146,9 +127,7 @@ def kinds(parts: frozenset[str]) -> set[str]:
 
 
 def _expected(before: list[str], after: str) -> tuple[str, ...]:
-    """The kinds of word that can stand between these, the likeliest first; none if the neighbours
-    do not decide.
-    """
+    """Kinds of word that can stand between these, likeliest first; none if undecided."""
     while before and before[-1] in _NEGATIONS:
         before = before[:-1]
     last = before[-1] if before else ""

@@ -172,9 +172,7 @@ def _items(file: IO[str], name: str) -> Iterator[Any]:
 
 
 def _folder(path: Path, columns: Columns, encoding: str | None) -> Iterator[Row]:
-    """One text per .txt file, labelled by its folder's name (neg/, pos/); or all tables of the
-    folder, one after another.
-    """
+    """A text per .txt file, labelled by its folder (neg/, pos/), or all tables of the folder."""
     files = sorted(_files(path))
     plain = [file for file in files if _kind(file) == ".txt"]
     if not files:
@@ -220,9 +218,7 @@ def _files(folder: Path) -> Iterator[Path]:
 
 
 def all_files(folder: Path) -> Iterator[Path]:
-    """Everything in a folder and those inside it but folders, if it is not too much; no link to a
-    folder is followed.
-    """
+    """The files of a folder and of those inside it; links to folders are not followed."""
     if folder.resolve() == Path(folder.resolve().anchor):
         raise InputError(
             "a folder of texts", f"{folder}, the root of all files", "name the folder itself"
@@ -246,17 +242,13 @@ Row = tuple[str, str, object]
 
 @dataclass(frozen=True)
 class Columns:
-    """Which columns hold texts and labels; None looks for the usual names, an empty label column
-    reads no labels.
-    """
+    """The columns of texts and labels; None: the usual names; "" as label: none."""
 
     text: str | None = None
     label: str | None = None
 
     def find(self, names: Iterable[str], where: str) -> tuple[str, str | None]:
-        """The text column and the label column among ``names``, or an error that names those that
-        exist.
-        """
+        """The text column and the label column, or an error that lists the columns."""
         known = list(names)
         text = self.text
         if text is None:
@@ -310,9 +302,7 @@ def records(items: Iterable[Any], columns: Columns, name: str) -> Iterator[Row]:
 
 
 def checked_text(value: object, name: str, number: int) -> str:
-    """The text of row ``number``: empty if there is none; other types and endless texts are
-    rejected.
-    """
+    """The text of a row, empty if there is none; other types and long texts are refused."""
     if value is None:
         return ""
     if not isinstance(value, str):

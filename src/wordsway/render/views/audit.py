@@ -12,6 +12,7 @@ from wordsway.auditing.scores import FEW, BlindSpot, KindScore, LevelScore
 from wordsway.core.chart import Chart, Panel, PointSeries, ReferenceLine
 from wordsway.core.escape import shortened
 from wordsway.core.format import format_seconds
+from wordsway.probing.targets import NAMED
 from wordsway.render import blocks as b
 from wordsway.render.numbers import small, whole_percent
 from wordsway.render.views.common import band, models_facts, provenance, refused_rows
@@ -52,13 +53,6 @@ SWAPPED = (
 )
 LINE = "Line: the score of every layer, from the input to the last one, with its 95 % band."
 DOTTED = f"{LINE} Dotted: how sensitive the layer is to the word at all (local, below)."
-TARGETS = {
-    "cosine": "the cosine distance of the pooled embedding",
-    "pooled": "the relative change of the pooled embedding",
-    "logits": "the relative change of the logits",
-    "all": "the relative change of all layers",
-    "next-token": "the distance ‖√p − √q‖ of next-token distributions",
-}
 
 
 def audit_view(audit: Audit) -> b.ResultView:
@@ -103,7 +97,8 @@ def audit_view(audit: Audit) -> b.ResultView:
 def _heading(audit: Audit) -> str:
     """The number of texts and kinds, and the target."""
     kinds, texts = len(audit.kinds), "text" if audit.texts == 1 else "texts"
-    target = TARGETS.get(audit.target, f"the relative change of layer {audit.target}")
+    known = NAMED.get(audit.target)
+    target = f"the relative change of layer {audit.target}" if known is None else known.distance
     return (
         f"{audit.texts:,} {texts} ({audit.data}), {kinds} {'kind' if kinds == 1 else 'kinds'} of "
         f"changes, by {target}"
