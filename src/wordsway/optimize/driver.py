@@ -216,10 +216,11 @@ class _Batch:
         # A maximum of the function may be lost on the way to it: the best place of all is kept, and
         # the best starts climb the function itself, too.
         best = self.valued(points)
-        direct = self.start(self.objective, best.best(plan.keep).x)
-        for objective in finer[:-1]:
+        direct = self.start(self.objective, best.best(plan.direct).x)
+        for objective, left in zip(finer[:-1], plan.followed, strict=True):
+            state = state.best(len(problems), left)
             state = self.solver.follow(objective, state)
-            state, _ = self.climb(objective, state, plan.explore, plan.tolerance)
+            state, _ = self.climb(objective, state, plan.follow, plan.tolerance)
             best = best.join(self.valued(state.x.unflatten(0, (len(problems), -1))), 1)
         state = self.solver.follow(self.objective, state)
         return self.finish(state.joined_with(direct, len(problems)), best)
@@ -255,7 +256,9 @@ class _Batch:
 
     def explore(self, rough: Objective, points: torch.Tensor) -> Any:
         """Some steps with every point (P, m, p), then more with the best of each problem."""
-        state, resting = self.climb(rough, self.start(rough, points), self.plan.explore, 0.0)
+        state = self.start(rough, points)
+        for left, steps in self.plan.explored(points.shape[1]):
+            state, resting = self.climb(rough, state.best(len(self.problems), left), steps, 0.0)
         if (
             not resting.all() or not self.plan.rounds
         ):  # one problem's stall does not affect another problem

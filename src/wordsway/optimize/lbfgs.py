@@ -76,8 +76,13 @@ class LBFGS(Solver[LBFGSState]):
         return self._begin(objective, which, lift(x / _radius(objective, which, x)))
 
     def follow(self, objective: Objective, state: LBFGSState) -> LBFGSState:
-        """Without a move off the boundary, which only a start needs."""
-        return self._begin(objective, state.which, state.w)
+        """Without a move off the boundary, which only a start needs, and with the last pair, which
+        tells how long a step is.
+        """
+        found = self._begin(objective, state.which, state.w)
+        for part, before in ((found.s, state.s), (found.y, state.y), (found.rho, state.rho)):
+            part[:, -1] = before[:, -1]
+        return found
 
     def _begin(self, objective: Objective, which: torch.Tensor, w: torch.Tensor) -> LBFGSState:
         x, value, gradient = _evaluate(objective, which, w, _radius(objective, which, w))

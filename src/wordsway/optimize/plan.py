@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Annotated
 
@@ -9,6 +10,8 @@ from wordsway.core.checks import Count, Natural, NonNegative, OneOf, check_field
 
 #: Steps that points take between generations.
 HALFWAY = 8
+#: Steps that points take, at most, at each width over which kinks are rounded, but the first.
+FOLLOW = 14
 #: Names of the solvers; `wordsway.optimize.driver` has their classes.
 SOLVERS = ("ascent", "conjugate", "lbfgs")
 
@@ -26,9 +29,10 @@ class Plan:
     costly, "lbfgs" where the function is smooth. A point that gains less than ``tolerance`` of its
     value over a few steps has stalled; at 0 the solver alone decides. ``scatter`` adds random
     samples in low dimensions. ``widths`` are those over which kinks are rounded, the largest first:
-    the first function is explored and bred with, the maxima are then followed through the others,
-    ``explore`` steps each, to the function itself. ``abreast`` groups share each batch: small steps
-    cost mostly their overhead.
+    the first function is explored, half of the points after a quarter of the steps and a quarter
+    after half of them, and bred with; the maxima are then followed through the others, the better
+    half from each to the next, to the function itself. ``abreast`` groups share each batch: small
+    steps cost mostly their overhead.
 
     >>> plan = Plan(groups=2, steps=40)
     >>> [(e, plan.scaled(e).groups, plan.scaled(e).steps) for e in (0.25, 0.5, 1, 4)]
@@ -88,15 +92,14 @@ class Plan:
         )
 
     def shortest(self) -> Plan:
-        """Enough to choose the problems among which the largest is. It was among the first 16 in 36
-        of 37 draws of random attention, softmax and ReLU, n = 10 … 250, d = 192 … 768 (28 cells of
-        the figures and 9 other draws; 0.3 % were lost in the other one). Of softmax,
-        the first 6 had the largest S of the first 24 in 15 draws, and of all rows in 12 others; of
-        ReLU with d = 768, the first 6 lost 0.3 and 0.5 % in 2 of 4 cells, the first 16 still 0.3 %.
+        """Enough to choose the problems among which the largest is. Of random softmax attention,
+        n = 10 … 250, d = 192 … 768, the first 6 had the largest S of the first 24 in 15 draws, and
+        of all rows in 12 others. Of ReLU, n = 50 … 250, the first 16 had, to 0.1 %, the largest S
+        that a search with twice the points finds, in 35 draws; the first 6 lost more.
         """
         short = replace(self, groups=1, abreast=1, rounds=0, keep=2, steps=8, tolerance=1e-4)
         if self.widths:
-            return replace(short, starts=9, explore=8, widths=self.widths[:3:2])
+            return replace(short, starts=9, explore=8, keep=1, widths=self.widths[:3:2])
         return replace(short, starts=8, explore=6)
 
     def is_first_group_of(self, other: Plan) -> bool:
@@ -115,14 +118,54 @@ class Plan:
         >>> Plan(starts=9, explore=2, keep=4, steps=30, rounds=0).phases
         [(9, 2), (4, 30)]
         """
-        phases = [(self.starts, self.explore)]
+        phases = self.explored(self.starts)
         if self.rounds:
             phases.append((min(self.keep, self.starts), HALFWAY))
-            generation = [(self.children, self.explore), (min(self.keep, self.children), HALFWAY)]
+            generation = self.explored(self.children)
+            generation.append((min(self.keep, self.children), HALFWAY))
             phases += self.generations * generation
         refined = min(self.refined, self.starts + self.children)
-        phases += (len(self.widths) - 1) * [(refined, self.explore)]
+        phases += [(min(refined, points), self.follow) for points in self.followed]
+        if self.widths:
+            refined = min([refined, *self.followed]) + self.direct
         return [*phases, (refined, self.steps)]
+
+    def explored(self, points: int) -> list[tuple[int, int]]:
+        """(points of a problem, steps) while ``points`` are explored.
+
+        >>> Plan(explore=20, keep=5).explored(24)
+        [(24, 20)]
+        >>> Plan(explore=20, keep=5, widths=(1.0,)).explored(24)
+        [(24, 5), (12, 5), (6, 10)]
+        """
+        if not self.widths:
+            return [(points, self.explore)]
+        part, least = self.explore // 4, min(self.keep, points)
+        half, quarter = (max(least, math.ceil(points / by)) for by in (2, 4))
+        return [(points, part), (half, part), (quarter, self.explore - 2 * part)]
+
+    @property
+    def direct(self) -> int:
+        """Starts of a problem that climb the function itself, where its kinks are rounded."""
+        return (self.keep + 1) // 2
+
+    @property
+    def follow(self) -> int:
+        """Steps at each width but the first."""
+        return min(FOLLOW, self.explore)
+
+    @property
+    def followed(self) -> list[int]:
+        """Points of a problem that are followed through each width but the first.
+
+        >>> Plan(rounds=0, keep=5, widths=(1.0, 0.3, 0.1, 0.03)).followed
+        [5, 3, 2]
+        """
+        points, followed = self.refined, []
+        for _ in self.widths[1:]:
+            followed.append(points)
+            points = (points + 1) // 2
+        return followed
 
     @property
     def generations(self) -> int:

@@ -147,19 +147,21 @@ class ReluScores(Scores):
         return ReluScores(width)
 
     def attention(self, s: torch.Tensor) -> torch.Tensor:
-        w = self._weight(s)
+        w, _ = self._weight(s)
         return w / _nonzero(w.sum(-1, keepdim=True))
 
     def pull(self, s: torch.Tensor, shares: torch.Tensor, h: torch.Tensor) -> torch.Tensor:
-        total = self._weight(s).sum(-1, keepdim=True)
-        slope = (torch.relu(s) / self.width).clamp_max(1) if self.width else s > 0
+        w, slope = self._weight(s)
+        total = w.sum(-1, keepdim=True)
         return slope * (h - (shares * h).sum(-1, keepdim=True)) / _nonzero(total)
 
-    def _weight(self, s: torch.Tensor) -> torch.Tensor:
+    def _weight(self, s: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """The weights of the scores and their slopes, both times the width where there is one."""
         w = torch.relu(s)
         if not self.width:
-            return w
-        return torch.where(w < self.width, w * w / (2 * self.width), w - self.width / 2)
+            return w, s > 0
+        slope = w.clamp_max(self.width)
+        return slope * torch.sub(w, slope, alpha=0.5), slope
 
     def prepare(self, s: torch.Tensor) -> Pairs:
         w = torch.relu(s)
@@ -172,7 +174,7 @@ class ReluScores(Scores):
         s, R = pairs
         w, before = torch.relu(s + a), torch.relu(s)
         total = _nonzero(R + w)
-        up = (s + a > 0) / total**2
+        up = (w > 0) / total**2
         return Shares((w - before) / total, w / total, (R + before) * up, R * up)
 
     def share_error(
