@@ -57,7 +57,7 @@ SLACK, LARGER_SLACK = 1e-3, 1e-2
 #: By how much numbers are raised that have to be above a computed one.
 RAISED = 1 + 1e-6
 #: By which factor the ratios ρ of two prices, whose norms together a proof uses, differ.
-JOINED = 1.1
+JOINED = 1.25
 #: Fully connected maps with more weights than this have no verifier: it would take hours.
 MOST_WEIGHTS = 2**20
 
