@@ -229,16 +229,23 @@ def _logarithms(axes: Axes, panel: Panel) -> None:
     spreads = [(curve, curve.sd or [0.0] * len(curve.mean)) for curve in panel.curves]
     top = max(mean + sd for curve, sds in spreads for mean, sd in zip(curve.mean, sds, strict=True))
     low = min(
-        [value for curve in panel.curves for value in curve.mean]
+        [
+            max(y - sd, y / 2)
+            for curve, sds in spreads
+            for y, sd in zip(curve.mean, sds, strict=True)
+        ]
         + [value for line in panel.references for value in line.y]
     )
     if top > DECADE * low:
         axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 3.0)))
+    elif top > 3 * low:
+        axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 3.0, 5.0, 7.0)))
     else:
         axes.yaxis.set_major_locator(MaxNLocator(6))
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:.3g}")
     axes.minorticks_off()
-    axes.set_ylim(low * 0.96, min(axes.get_ylim()[1], top * 1.6))  # a loose certificate may leave
+    low /= (top / low) ** 0.03  # space for a marker
+    axes.set_ylim(low * 0.98, min(axes.get_ylim()[1], top * 1.6))  # a loose certificate may leave
 
 
 def _look(colour: int | str) -> tuple[str, str]:
