@@ -262,34 +262,23 @@ def test_words_of_several_tokens_come_from_wordnet(monkeypatch: Any) -> None:
 
 
 @pytest.mark.slow
-def test_long_texts_are_tokenised_near_the_word_only(monkeypatch: Any) -> None:
-    """The same candidates with the same ids; where a tokenizer disagrees, whole texts are read."""
+def test_candidates_keep_the_tokens_around_them(monkeypatch: Any) -> None:
+    """By their definition, with the tokenizer itself, in a long text."""
     probe = Probe("minilm")
     text = "the film was good and the plot was dull , " * 20
     encoded = probe.read(text)
     word = encoded.words[90]
-    near, names = WordPlace(probe, encoded, word), ["zebra", "unfairness", "movie", "dully"]
-    read: list[int] = []
-    inner = probe.reader.ids
-
-    def counted(texts: list[str]) -> list[list[int]]:
-        read.extend(map(len, texts))
-        return inner(texts)
-
-    monkeypatch.setattr(probe.reader, "ids", counted)
+    place, names = WordPlace(probe, encoded, word), ["zebra", "unfairness", "movie", "dully"]
+    front, back = encoded.ids.tolist()[: word.rows[0]], encoded.ids.tolist()[word.rows[-1] + 1 :]
     many = vocabulary(probe, "words")[:3000]
-    found = near.encode(many)
-    assert sum(read) < 0.15 * len(text) * len(many)
-    some = near.encode(names, pieces=None)
-    whole = WordPlace(probe, encoded, word)
-    whole.near = whole.whole
-    assert whole.encode(many) == found and whole.encode(names, pieces=None) == some
-    monkeypatch.setattr(
-        probe.reader,
-        "ids",
-        lambda texts: [ids if len(ids) > 99 else [9, *ids[1:]] for ids in inner(texts)],
-    )
-    assert near.encode(names, pieces=None) == Candidates([], []), "another reading: no candidate"
+    found, some = place.encode(many), place.encode(names, pieces=None)
+    assert len(found) > 2000 and some.words == names
+    for name, ids in zip(found.words + some.words, found.ids + some.ids, strict=True):
+        assert ids == probe.reader.ids([place.changed(name)])[0]
+        assert ids[: len(front)] == front and ids[len(ids) - len(back) :] == back
+    inner = probe.reader.ids
+    monkeypatch.setattr(probe.reader, "ids", lambda texts: [[9, *ids[1:]] for ids in inner(texts)])
+    assert place.encode(names, pieces=None) == Candidates([], []), "another reading: no candidate"
 
 
 def test_signs_are_replaced_by_signs_and_draws_are_shared(probes: dict[str, Probe]) -> None:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import csv
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from wordsway.core.errors import InputError
 from wordsway.text import corpus
 from wordsway.text.files import expanded, open_text, path_exists
+from wordsway.text.readers import table_cells
 
 #: Maximum number of characters of a text.
 LONGEST = 20_000
@@ -107,7 +107,8 @@ def read_table(path: str | Path, encoding: str | None = None) -> PairTable:
     if separator is None:
         texts = enumerate(corpus(file, encoding=encoding), 1)
         return table_of(checked_text(row, one.text) for row, one in texts)
-    rows = list(_rows(file, separator, encoding))
+    # Texts that are too long are refused row by row.
+    rows = list(filter(None, table_cells(file, separator, encoding, longest=None)))
     if len(rows) < 2:
         raise InputError(
             f"rows below the header of {file.name}",
@@ -189,17 +190,6 @@ def _refuse_others(name: str, header: Sequence[str], *used: int | None) -> None:
             f"also {', '.join(others)[:80]}",
             "rename or remove them: they would be ignored",
         )
-
-
-def _rows(path: Path, separator: str, encoding: str | None) -> Iterator[list[str]]:
-    before = csv.field_size_limit(2**31 - 1)  # texts that are too long are refused row by row
-    with open_text(path, encoding) as file:
-        try:
-            yield from (cells for cells in csv.reader(file, delimiter=separator) if cells)
-        except csv.Error as error:
-            raise InputError(f"a table in {path.name}", error, "check its quotes") from None
-        finally:
-            csv.field_size_limit(before)
 
 
 def _lines(path: Path, encoding: str | None) -> PairTable:

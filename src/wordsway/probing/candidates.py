@@ -18,8 +18,6 @@ BEGINNING, INSIDE = ("Ġ", "▁"), ("##",)
 VocabularyPart = Annotated[
     str, OneOf(("words", "all"), "words leaves out numbers and signs; all has every whole token")
 ]
-#: Characters around a word that are tokenised with it, and words for which the whole text is.
-AROUND, VERIFIED = 35, 8
 
 
 @dataclass(frozen=True)
@@ -44,9 +42,9 @@ class TextPlace:
             sign: (word.start, word.start + 1) in word_spans(self.changed(sign)) for sign in "a?"
         }
 
-    def changed(self, spelling: str, start: int = 0, end: int | None = None) -> str:
-        """The text, or a part of it around the word, with another word in this place."""
-        return self.text[start : self.word.start] + spelling + self.text[self.word.end : end]
+    def changed(self, spelling: str) -> str:
+        """The text with another word in this place."""
+        return self.text[: self.word.start] + spelling + self.text[self.word.end :]
 
     def takes(self, spelling: str) -> bool:
         """Whether this would be one word of the changed text, and another one than now."""
@@ -58,85 +56,26 @@ class TextPlace:
 
 
 class WordPlace(TextPlace):
-    """One word's place in a text, in letters and in tokens.
-
-    A changed text is tokenised near the word only; that the rest keeps its tokens is checked with
-    the tokenizer itself, on some of the words found, and if it does not, whole texts are read.
-    """
+    """One word's place in a text, in letters and in tokens."""
 
     def __init__(self, probe: Probe, encoded: EncodedText, word: Word) -> None:
         super().__init__(encoded.text, word)
         self.probe = probe
         ids = encoded.ids.tolist()
-        self.whole = _Window(0, len(self.text), ids[: min(word.rows)], ids[max(word.rows) + 1 :])
-        self.near = self._nearby(ids[min(word.rows) : max(word.rows) + 1])
-
-    def _nearby(self, own: list[int]) -> _Window:
-        """The word with some others around it, where the tokenizer reads it as in the text."""
-        start, end = near(self.text, self.word.start, self.word.end)
-        if (start, end) == (0, len(self.text)):
-            return self.whole
-        (tokens,) = self.probe.reader([self.text[start:end]])
-        place = self.word.start - start
-        words = tokens.reading(tokens.count).words
-        rows = next((word.rows for word in words if word.start == place), ())
-        if not rows or list(tokens.ids[min(rows) : max(rows) + 1]) != own:
-            return self.whole
-        ids = list(tokens.ids)
-        return _Window(start, end, ids[: min(rows)], ids[max(rows) + 1 :])
+        self.front, self.back = ids[: min(word.rows)], ids[max(word.rows) + 1 :]
 
     def encode(self, spellings: Sequence[str], *, pieces: int | None = 1) -> Candidates:
         """Those that keep the tokens around them, of ``pieces`` tokens or any number (None)."""
-        found = self._read(spellings, self.near, pieces)
-        if self.near is not self.whole and len(found):
-            step = max(1, len(found) // VERIFIED)
-            some = self._read(found.words[::step], self.whole, pieces)
-            if some.words != found.words[::step] or some.ids != found.ids[::step]:
-                self.near = self.whole
-                return self._read(spellings, self.whole, pieces)
-        return found
-
-    def _read(self, spellings: Sequence[str], window: _Window, pieces: int | None) -> Candidates:
         words: list[str] = []
         found: list[list[int]] = []
-        texts = [self.changed(spelling, window.start, window.end) for spelling in spellings]
+        texts = [self.changed(spelling) for spelling in spellings]
         for spelling, ids in zip(spellings, self.probe.reader.ids(texts), strict=True):
-            own = window.own(ids)
-            if own and len(own) == (pieces or len(own)):
+            first, last = len(self.front), len(ids) - len(self.back)
+            kept = ids[:first] == self.front and ids[last:] == self.back
+            if kept and last > first and last - first == (pieces or last - first):
                 words.append(spelling)
-                found.append([*self.whole.front, *own, *self.whole.back])
+                found.append(ids)
         return Candidates(words, found)
-
-
-@dataclass(frozen=True)
-class _Window:
-    """A part of the text around a word, and its tokens before and behind the word."""
-
-    start: int
-    end: int
-    front: list[int]
-    back: list[int]
-
-    def own(self, ids: list[int]) -> list[int]:
-        """The word's own tokens, where those around it are as they were; none otherwise."""
-        last = len(ids) - len(self.back)
-        if ids[: len(self.front)] != self.front or ids[last:] != self.back:
-            return []
-        return ids[len(self.front) : last]
-
-
-def near(text: str, start: int, end: int, around: int = AROUND) -> tuple[int, int]:
-    """Where a window around text[start:end] begins and ends: at white space, at least ``around``
-    characters away.
-
-    >>> text = "a " * 40 + "word" + " b" * 40
-    >>> near(text, 80, 84), near("a short text", 2, 7)
-    ((44, 120), (0, 12))
-    """
-    first = max(text.rfind(space, 0, max(0, start - around)) for space in " \n\t")
-    spaces = [text.find(space, end + around) for space in " \n\t"]
-    last = min((at for at in spaces if at >= 0), default=len(text))
-    return first + 1, last
 
 
 @validated

@@ -37,7 +37,7 @@ from wordsway.models.heads import (
 from wordsway.models.load import Kind, Loading, MissingWeightsError, load
 from wordsway.models.probe import EncodedText, Probe
 from wordsway.models.tokens import Reader
-from wordsway.probing.candidates import Candidates, near
+from wordsway.probing.candidates import Candidates
 from wordsway.probing.differences import common
 from wordsway.text.parts import is_mainly, kinds, parts_in_place
 
@@ -189,6 +189,20 @@ class _Scorer:
                 for whole in inputs[ids]:
                     found[whole] = one[ids[:1]] + inner + float(logs[row, len(ids) - 1, whole[-1]])
         return found
+
+
+def near(text: str, start: int, end: int, around: int) -> tuple[int, int]:
+    """Where a window around text[start:end] begins and ends: at white space, at least ``around``
+    characters away.
+
+    >>> text = "a " * 40 + "word" + " b" * 40
+    >>> near(text, 80, 84, 35), near("a short text", 2, 7, 35)
+    ((44, 120), (0, 12))
+    """
+    first = max(text.rfind(space, 0, max(0, start - around)) for space in " \n\t")
+    spaces = [text.find(space, end + around) for space in " \n\t"]
+    last = min((at for at in spaces if at >= 0), default=len(text))
+    return first + 1, last
 
 
 @lru_cache(maxsize=1)

@@ -82,37 +82,39 @@ def _text_lines(path: Path, columns: Columns, encoding: str | None) -> Iterator[
             yield f"{path.name}:{number + 1}", line.rstrip("\r\n"), None
 
 
+def table_cells(
+    path: Path, separator: str, encoding: str | None, *, longest: int | None = LONGEST
+) -> Iterator[list[str]]:
+    """The cells of every row of a table; ``longest`` bounds a line, None does not."""
+    before = csv.field_size_limit(longest or 2**31 - 1)
+    with open_text(path, encoding) as file:
+        table = csv.reader(file if longest is None else lines(file, path.name), delimiter=separator)
+        try:
+            yield from table
+        except csv.Error as error:
+            raise InputError(
+                f"a table in {path.name}", f"{error} near line {table.line_num}", "check its quotes"
+            ) from None
+        finally:
+            csv.field_size_limit(before)
+
+
 def _separated(separator: str) -> Callable[[Path, Columns, str | None], Iterator[Row]]:
     def read(path: Path, columns: Columns, encoding: str | None) -> Iterator[Row]:
-        before = csv.field_size_limit(LONGEST)
-        with open_text(path, encoding) as file:
-            table = csv.reader(lines(file, path.name), delimiter=separator)
-            try:
-                header = [name.strip() for name in next((cells for cells in table if cells), [])]
-                text, label = columns.find(header, path.name)
-                at, sign = header.index(text), None if label is None else header.index(label)
-                for number, cells in enumerate(table):
-                    if not cells:
-                        continue
-                    if len(cells) <= max(at, sign or 0):
-                        raise InputError(
-                            f"{len(header)} cells in each row of {path.name}",
-                            f"{len(cells)} in row {number + 1}",
-                            "quote texts that hold separators",
-                        )
-                    yield (
-                        f"{path.name}:{number + 1}",
-                        cells[at],
-                        None if sign is None else cells[sign],
-                    )
-            except csv.Error as error:
+        table = table_cells(path, separator, encoding)
+        header = [name.strip() for name in next(filter(None, table), [])]
+        text, label = columns.find(header, path.name)
+        at, sign = header.index(text), None if label is None else header.index(label)
+        for number, cells in enumerate(table, 1):
+            if not cells:
+                continue
+            if len(cells) <= max(at, sign or 0):
                 raise InputError(
-                    f"a table in {path.name}",
-                    f"{error} near line {table.line_num}",
-                    "check its quotes",
-                ) from None
-            finally:
-                csv.field_size_limit(before)
+                    f"{len(header)} cells in each row of {path.name}",
+                    f"{len(cells)} in row {number}",
+                    "quote texts that hold separators",
+                )
+            yield f"{path.name}:{number}", cells[at], None if sign is None else cells[sign]
 
     return read
 
