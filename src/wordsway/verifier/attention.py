@@ -9,7 +9,7 @@ from wordsway.proof_format import Array, Document
 from wordsway.verifier import balls
 from wordsway.verifier.balls import arb, arb_mat, norm_square, require, root, square
 from wordsway.verifier.layer import BallLayer
-from wordsway.verifier.rows import Cell, Parts, Row, cells_of, prove_cells
+from wordsway.verifier.rows import BetaCell, Parts, Row, cells_of, prove_cells
 
 
 class Moves:
@@ -61,7 +61,7 @@ class Moves:
         """The mean ȳ of the y_j."""
         return arb_mat([[arb(1) / len(self.rows)] * len(self.rows)]) * self.Y
 
-    def summed(self, most: arb, cell: Cell, long: arb, spread: arb) -> arb:
+    def summed(self, most: arb, cell: BetaCell, long: arb, spread: arb) -> arb:
         """‖Σ_j (row j)‖ = ‖(P − P⁰)ȳ + PΔ + Σ_j (p_j − p⁰_j)(y_j − ȳ)‖ at most, ȳ along e and
         ``long``, ``spread`` = ‖(y_j − ȳ)_j‖², where P = Σ_j p_j ≤ ``most``: the square of the first
         two terms is convex in P.
@@ -73,7 +73,7 @@ class Moves:
         return root(moved) + root(spread * (most + balls.dot(before, before)))
 
 
-class OwnRow:
+class MovedRowBound:
     """Row i moves by at most ‖f + kΔ‖, f = x_i − φ_i, or ``hull``. A residual stream adds Δ, k = 2;
     with a norm in front, a vector of length ``added`` instead.
     """
@@ -101,7 +101,7 @@ class OwnRow:
             self.cap = (self.silenced(silent, hull) + once) ** 2
         self.hull = (hull + once) ** 2
 
-    def bound(self, cell: Cell, e: arb_mat, room: arb) -> arb:
+    def bound(self, cell: BetaCell, e: arb_mat, room: arb) -> arb:
         """An upper bound of the square for Δ = βe + Δ⊥, β in the cell and ‖Δ⊥‖² ≤ ``room``."""
         along, k = balls.dot(self.f, e.entries()), self.times
         product = (arb(cell.lo) * along).max(arb(cell.hi) * along)
@@ -183,7 +183,7 @@ def prove(document: Document, layer: BallLayer, claim: dict[str, Any], radius: f
     require(all(weight > 0 for weight in weights), "the weights are positive")
     only = read if one else None
     moves = Moves(layer, i, r, only)
-    own = OwnRow(layer, i, r, arb(radius), arrays.get("silence"))
+    own = MovedRowBound(layer, i, r, arb(radius), arrays.get("silence"))
     sigmoid, mean = layer.scores == "sigmoid", read == "mean" and len(moves.rows) > 0
     along = sigmoid or (read != "all" and len(moves.rows) > 0)
     given = arb_mat([layer.rows.tolist()[i]]) if sigmoid else balls.matrix(arrays["axis"][None])
@@ -207,7 +207,7 @@ def prove(document: Document, layer: BallLayer, claim: dict[str, Any], radius: f
         long, ones = root(balls.squares(moves.mean())[0]), arb_mat([[arb(1)]] * count)
         spread = norm_square(moves.Y - ones * moves.mean())
 
-    def parts_of(cell: Cell) -> Parts:
+    def parts_of(cell: BetaCell) -> Parts:
         room, lam, kappa = cell.room(r), arb(cell.lam), arb(cell.kappa)
         prices = [lam * norm for rho, norm in joined if kappa <= lam * rho]
         price = reduce(arb.min, prices, lam * alone + kappa * other)

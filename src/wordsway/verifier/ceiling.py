@@ -8,7 +8,7 @@ from wordsway.proof_format import Document
 from wordsway.verifier.balls import arb, require, square
 
 
-class NormedRows:
+class CeilingRows:
     """Rows h_j of h = γ⊙s + b, ‖s‖² ≤ d (and Σ_k s_k = 0 if ``centred``), with ω_j²D_j, which
     ω_j²‖h′ − h_j‖² exceeds for no such h′.
     """
@@ -29,7 +29,7 @@ class NormedRows:
             self.squares.append(square(weight) * found)
 
 
-def prove(document: Document, rows: NormedRows, claim: dict[str, Any], r: float) -> None:
+def prove(document: Document, rows: CeilingRows, claim: dict[str, Any], r: float) -> None:
     """Refuse the claim unless Σ_j ω_j²D_j ≤ U², for any r; in a causal model from its row on."""
     first = claim["row"] if document.fields["map"]["causal"] is True else 0
     total = sum(rows.squares[first:], arb(0))

@@ -12,7 +12,7 @@ from wordsway.verifier.layer import BallLayer
 
 KINDS: dict[str, Any] = {
     "attention": (BallLayer, attention.prove),
-    "ceiling": (ceiling.NormedRows, ceiling.prove),
+    "ceiling": (ceiling.CeilingRows, ceiling.prove),
     "dense": (dense.Network, dense.prove),
 }
 

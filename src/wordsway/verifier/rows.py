@@ -22,7 +22,7 @@ POINTS, STEP, HALVED = 12, 1.5, 300
 TOLERANCES, DEPTH = (1e-2, 1e-3, 1e-4, 1e-5), 14
 
 
-class Cell(NamedTuple):
+class BetaCell(NamedTuple):
     """β in [lo, hi], with the multipliers used there."""
 
     lo: float
@@ -92,7 +92,7 @@ class Row:
             inner = sorted({float(self.rest.mid()) * k / (POINTS - k) for k in range(POINTS)})
         return [low, *(u for u in inner if low < u < high), math.nextafter(high, math.inf)]
 
-    def largest(self, cell: Cell, room: arb, tolerance: float) -> arb:
+    def largest(self, cell: BetaCell, room: arb, tolerance: float) -> arb:
         """An upper bound of the maximum over t² ≤ across²·``room``, within about ``tolerance``.
         Intervals of u are halved; docs/proofs.md has the two bounds that are used on each.
         """
@@ -149,10 +149,10 @@ class Row:
 Parts = tuple[list[Row], arb, Callable[[arb], arb]]
 
 
-def cells_of(values: Array, r: float) -> list[Cell]:
+def cells_of(values: Array, r: float) -> list[BetaCell]:
     """The cells of the file: they cover [−r, r], and their multipliers are not negative."""
     require(values.ndim == 2 and values.shape[1] == 5 and len(values) > 0, "cells have 5 numbers")
-    cells = [Cell(*row) for row in values.tolist()]
+    cells = [BetaCell(*row) for row in values.tolist()]
     ends = [-r, *(cell.hi for cell in cells)]
     covered = all(cell.lo <= end for cell, end in zip(cells, ends, strict=False)) and ends[-1] >= r
     require(covered and all(cell.lo <= cell.hi for cell in cells), "the cells cover [−r, r]")
@@ -160,7 +160,7 @@ def cells_of(values: Array, r: float) -> list[Cell]:
     return cells
 
 
-def prove_cells(cells: list[Cell], parts_of: Callable[[Cell], Parts], target: arb) -> None:
+def prove_cells(cells: list[BetaCell], parts_of: Callable[[BetaCell], Parts], target: arb) -> None:
     """Refuse unless the bound of every cell, halved where that helps, is at most ``target``: rows
     are bounded more and more finely until it is, or cannot be.
     """
