@@ -104,11 +104,11 @@ def inside(now, following, rho, s, t, after, push) -> bool:
     """Whether a state is below the frontier of the control problem, its variables at their box."""
     angle = np.linspace(0, math.pi / 2, 400)
     Q = now.Q + now.sigma * t
-    largest = max(now.lipschitz)
-    x = now.d * s * math.sqrt(1 + t * largest / now.Q / now.low)
+    along = now.lipschitz[0]
+    x = now.d * s * math.exp(t * (along / now.Q / now.low / 2 + now.varies))
     most = np.sqrt((Q * rho) ** 2 + 2 * Q * rho * x * np.cos(angle) + x * x)
-    pushed = now.most_P * (rho + s / now.Q) + largest * rho * t
-    pushed = following * (pushed + (now.N + t) * x * np.sin(angle))
+    pushed = now.most * (rho + s * np.cos(angle) / now.Q)
+    pushed = following * (1 + t / now.N) * (pushed + now.N * x * np.sin(angle))
     return bool(((after <= most * 1.001) & (push <= pushed * 1.001)).any())
 
 
@@ -119,19 +119,67 @@ def test_the_value_is_above_every_policy():
     layers = [small_layer(k, number == 0, rng)[0] for number in range(3)]
     sigmas = [layer.sigma for layer in layers] * 2
     known = [numbers(layer, 4.0, 0.8, 6.0) for layer in layers]
-    found = backward.value(known, sigmas, 0.2, 6.0, None)
-    reached = backward.value(known, sigmas, 0.2, 6.0, None, 1 + backward.GRID / 2)
+    ends = (None, 1 + backward.GRID / 2, backward.GRID + backward.SHARE)
+    found, reached, pushed = (backward.value(known, sigmas, 0.2, None, end) for end in ends)
     for _ in range(2000):
         rho, s = 1.0, 0.2
         for now, following in zip(known, sigmas[1:], strict=False):
             straight = now.Q * rho + s
             angle = float(rng.uniform(0, math.pi / 2))
             x = now.d * s
-            push = now.P * (rho + s / now.Q) + now.N * x * math.sin(angle)
+            push = now.P * (rho + s * math.cos(angle) / now.Q) + now.N * x * math.sin(angle)
             rho = math.sqrt((now.Q * rho) ** 2 + 2 * now.Q * rho * x * math.cos(angle) + x * x)
             s = following * push
         assert straight <= found
         assert rho + s / 2 <= reached
+        assert s + backward.SHARE * rho <= pushed
+
+
+def test_the_value_with_noise_is_above_every_policy():
+    """Step 5 with noise: the logarithm of the value grows by no more than the rates say."""
+    rng = np.random.default_rng(5)
+    k, t = 6000, 6.0
+    layers = [small_layer(k, number == 0, rng)[0] for number in range(4)]
+    sigmas = [layer.sigma for layer in layers] * 2
+    known = [numbers(layer, 4.0, 2.4, t) for layer in layers]
+    worst = 0.0
+    for draw in range(400):
+        drawn = np.abs(rng.normal(size=(4, 5))) * rng.integers(0, 2, size=(4, 5)) * (1 + draw % 2)
+        # The largest value of the noisy problem, on the same grid, without a floor.
+        f = np.ones_like(backward.GRID)
+        for l in range(3, -1, -1):
+            now, following = known[l], sigmas[l + 1]
+            gained, number, copied, typical, woken = drawn[l]
+            if l == 3:
+                f = backward.step(f, now, following, top=True)
+                continue
+            along = now.lipschitz[0]
+            ds = backward.GRID[:, None] * now.d
+            ds = ds * (1 + typical * along / (2 * now.low * now.Q)) * np.exp(woken * now.varies)
+            angle = np.linspace(0, math.pi / 2, backward.ANGLES + 1)
+            Q = now.Q + gained * now.sigma
+            rho = np.sqrt(Q**2 + 2 * Q * ds * np.cos(angle) + ds**2)
+            reach = 1 + backward.GRID[:, None] * np.cos(angle) / now.Q
+            s = (now.P + typical * along) * reach / (1 - min(0.5, copied / now.low))
+            s = following * (1 + number / now.N) * (s + now.N * ds * np.sin(angle))
+            clean = backward.step(f, now, following, top=False)
+            noisy = (rho * backward.interpolated(f, s / rho)).max(1)
+            by_push = backward.growth(f) * following / now.Q
+            inside = backward.GRID <= 0.6
+            scaled = backward.elasticity(clean, now.ratio)
+            counted = backward.elasticity(f, float((s / rho)[inside].max()))
+            rate = (
+                gained * now.sigma / now.Q
+                + counted * number / now.N
+                + copied / (now.low - copied) * min(1.0, by_push * (now.P + typical * along))
+                + typical * (by_push * along + scaled * along / (2 * now.low * now.Q))
+                + woken * scaled * now.varies
+            )
+            grown = np.log(noisy / clean)[inside].max()
+            assert grown <= rate + 1e-9
+            worst = max(worst, grown / rate if rate > 0.01 else 0.0)
+            f = clean
+    assert worst > 0.3, "the test must be able to fail"
 
 
 def test_the_tail_is_above_a_drawn_quantile():

@@ -6,7 +6,7 @@ Conditioned on the text's own preactivations, the supremum of ‖δ_L‖ over al
 (ρ, s): ρ bounds the change of the layer, s how far an adversary may push the next layer's
 preactivations. From (ρ, s), with an angle θ that the adversary chooses,
 
-    ρ′ = √(Q²ρ² + 2Qρds·cos θ + d²s²),     s′ = σ′(P(ρ + s/Q) + Nds·sin θ),
+    ρ′ = √(Q²ρ² + 2Qρds·cos θ + d²s²),     s′ = σ′(P(ρ + s·cos θ/Q) + Nds·sin θ),
 
 with Q ≈ 1 the typical gain of the layer, N ≈ √(number of awake neurons), P from neurons that wake
 up or fall asleep, and d ≥ 1 a correction for neurons that the adversary wakes. The value is
@@ -25,17 +25,22 @@ import torch
 
 from wordsway.maps.rigorous import SAFE
 
-#: The grid of x = s/ρ, and the number of intervals of θ, for states in between and for the last
-#: one. A state with a larger x counts as one with a larger ρ.
+#: The grid of x = s/ρ, and the number of intervals of θ. A state with a larger x counts as one with
+#: a larger ρ.
 GRID = np.linspace(0, 1, 401)
-ANGLES, FINE_ANGLES = 256, 1024
+ANGLES = 256
+#: With tails, states whose s/ρ is below this share of the first one, less in later layers, count as
+#: if they had it: f′/f is largest where x is small.
+LEAST = 0.7
+#: s is bounded by way of s + SHARE·ρ.
+SHARE = 0.5
 #: Angles, in the first layer, between Δ and the direction in which its weights were queried, and
 #: the factor by which an arc between two of them exceeds its chord.
 NODES = 17
 STRETCH = 1 / math.cos(math.pi / 2 / (NODES - 1))
 #: Events that are bounded one by one, as step 4 lists them: those of one layer, and more of the
 #: first.
-EVENTS, EVENTS_OF_NODES = 14, 4 * NODES + 2
+EVENTS, EVENTS_OF_NODES = 14, 5 * NODES + 2
 #: The share of the failure probability that is left for these events and for bounds of states in
 #: between; the rest is that of the last tail.
 ASIDE = 0.25
@@ -115,10 +120,12 @@ class BackwardLayer:
 
 @dataclass(frozen=True)
 class Constants:
-    """The numbers of one layer of the control problem. ``low`` is a lower bound of N, ``most_P`` an
-    upper bound of P with its tail, ``variances`` those of the flips whose mean is P; none where P
-    has its tail. ``lipschitz`` are the constants of the functions of the typical push, for each
-    move: both parts, the straight one, the flips. ``ratio`` bounds x = s/ρ before the layer.
+    """The numbers of one layer of the control problem. The next push grows by the factor ``more``;
+    ``varies`` is the rate of log d in W's normal variable, ``low`` a lower bound of N, ``most`` an
+    upper bound of P and the typical push together; ``variances`` those of the flips whose mean is
+    P, none where P has its tail. ``lipschitz`` are the constants of the functions of the typical
+    push, for each move: the straight one, the flips of awake and of sleeping neurons. ``ratio``
+    bounds x = s/ρ.
     """
 
     sigma: float
@@ -126,8 +133,10 @@ class Constants:
     P: float
     N: float
     d: float
+    more: float
+    varies: float
     low: float
-    most_P: float
+    most: float
     variances: tuple[float, ...]
     lipschitz: tuple[float, float, float]
     moves: int
@@ -145,34 +154,28 @@ def backward_bound(
     if failure is not None:
         left = failure / 2**depth
         t = math.sqrt(2 * math.log((EVENTS * depth + EVENTS_OF_NODES) / (left * ASIDE / 2)))
-    between = left * ASIDE / (4 * depth) if t else None
+    between = left * ASIDE / (6 * depth) if t else None
     sigmas = [layer.sigma for layer in layers] + [layers[-1].sigma]
-    start, ratio = (layers[0].sigma * (math.sqrt(d - 1) + more) for more in (0.0, t))
-    rho, s, ratio = radius, radius * ratio, min(ratio, float(GRID[-1]))
+    start, most = (layers[0].sigma * (math.sqrt(d - 1) + more) for more in (0.0, t))
+    rho, least, s, ratio = radius, radius, radius * most, most
     known: list[Constants] = []
 
-    def reach_by(Q: float) -> float:
-        """A bound of ρ + s/Q before the next layer."""
-        if not known:
-            return rho + s / Q
-        return radius * value(known, sigmas, start, t, between, 1 + GRID / Q)
+    def bound(last: np.ndarray | None, share: float | None) -> float:
+        return radius * value(known, sigmas, start, share, last)
 
-    for layer, following in zip(layers, sigmas[1:], strict=True):
+    for layer in layers:
+        if known:
+            least *= known[-1].Q
+            rho = bound(None, between)
+            s = bound(GRID + SHARE, between) - SHARE * least
+            ratio = s / least
         Q = gain(layer, rho)
-        reach = reach_by(Q)
+        reach = bound(1 + GRID / Q, between) if known else rho + s / Q
         now = constants(layer, Q, rho, reach, s, ratio, t)
         if now is None:
             return math.inf
         known.append(now)
-        pushed = (now.N + t) * now.d * math.sqrt(1 + t * max(now.lipschitz) / now.Q / now.low)
-        typical = now.most_P * (now.N + t) / now.low + t * max(now.lipschitz)
-        s = following * (reach * typical + pushed * s)
-        ratio = following * ((1 + ratio / now.Q) * typical + pushed * ratio) / now.Q
-        ratio = min(ratio, float(GRID[-1]))
-        if len(known) < depth:
-            rho = radius * value(known, sigmas, start, t, between)
-    rest = left * (1 - ASIDE) if t else None
-    return radius * value(known, sigmas, start, t, rest, angles=FINE_ANGLES) * SAFE
+    return bound(None, left * (1 - ASIDE) if t else None) * SAFE
 
 
 def straight(layer: BackwardLayer) -> float:
@@ -203,29 +206,34 @@ def constants(
     sigma, moves = layer.sigma, layer.moves()
     K = float(layer.count[layer.awake].sum())
     low = math.sqrt(max(0.0, K - 2)) - t
-    if low <= 0 or not max(rho, reach) * layer.slope < 1:
+    if low <= 0 or not max(rho, reach) * layer.slope < 1 or s == math.inf:
         return None
     stretch = STRETCH if layer.first else 1.0
-    # N and ‖g̃₁‖ are both between ``low`` and √K + t.
-    spread = (math.sqrt(K) + t) / low
     found = [flips(layer.count, mean - layer.thresholds(reach), sd, t) for sd, mean in moves]
     most_P, P = (max(part[which] for part in found) for which in (0, 1))
     variances = tuple(part[2] for part in found)
     if layer.first:
         P, variances = most_P, ()
-    pushed = 1 + ratio / Q
-    woken = awakened(layer, reach, layer.count * ~layer.awake) + sigma * t
     # p_j has the thresholds of ``reach``, more neurons awake than in Q.
-    both = (gain(layer, reach) + sigma * t) ** 2 + (pushed**2 - 1) * woken**2
-    flipping = pushed * (awakened(layer, reach, layer.count) + sigma * t)
-    each = (
-        max(math.sqrt(both) * max(1.0, ratio / Q), flipping) * spread * stretch,
-        (math.sqrt(straight(layer)) + sigma * t) * spread * stretch,
-        flipping * spread * stretch,
+    # Beyond the first layer σ‖g′₁‖ bounds ‖v₁‖ where g₁ sees it.
+    along = sigma * (math.sqrt(K) + t / math.sqrt(2) + t * t / (4 * math.sqrt(K)))
+    if layer.first:
+        along = (math.sqrt(straight(layer)) + sigma * t) * STRETCH
+    flipping, asleep = (
+        (awakened(layer, reach, layer.count * some) + sigma * t) * stretch
+        for some in (layer.awake, ~layer.awake)
     )
-    more = pushed_awake(layer, rho, s / low, t) / (2 * low**2)
-    N, d = math.sqrt(K), 1 + more
-    return Constants(sigma, Q, P, N, d, low, most_P, variances, each, len(moves), ratio)
+    woken = pushed_awake(layer, rho, s / low, t)
+    d = 1 + woken / (2 * low**2)
+    varies = (2 * math.sqrt(woken) + t) / (2 * low**2 * d)
+    most = most_P + t * (max(along, flipping) + asleep)
+    lipschitz = (along, flipping, asleep)
+    ratio *= math.exp(t * (along / (2 * low * Q) + varies))
+    # N/Ñ, where the median of Ñ is above √(K − 2).
+    N, more = math.sqrt(K), math.sqrt(K / (K - 2))
+    return Constants(
+        sigma, Q, P, N, d, more, varies, low, most, variances, lipschitz, len(moves), ratio
+    )
 
 
 def awakened(layer: BackwardLayer, size: float, count: torch.Tensor) -> float:
@@ -259,11 +267,11 @@ def flips(count: torch.Tensor, m: torch.Tensor, sd: float, t: float) -> tuple[fl
 
 
 def pushed_awake(layer: BackwardLayer, rho: float, tau: float, t: float) -> float:
-    """An upper bound of Σ_j (g_j − y_j/τ)₊² over sleeping neurons, y_j what the typical move leaves
-    of the threshold |z_j|; two events.
+    """B for which the root of Σ_j (g_j − y_j/τ)₊² over sleeping neurons is at most √B + ξ₊ in
+    distribution, y_j what the typical move leaves of the threshold |z_j|; one event.
 
-    Given y, its root exceeds √Σ_j h(y_j/τ) by t at most, h(v) = E(g − v)₊². h is at most a step
-    function; Σ_j h is a sum of independent variables in [0, ½], and exceeds its mean M by
+    Given y, it is 1-Lipschitz with a mean of at most √Σ_j h(y_j/τ), h(v) = E(g − v)₊². h is at most
+    a step function; Σ_j h is a sum of independent variables in [0, ½], and exceeds its mean M by
     t√(M/2) + t²/6 at most (Bernstein).
     """
     asleep, turned = ~layer.awake, rho * layer.slope
@@ -278,68 +286,65 @@ def pushed_awake(layer: BackwardLayer, rho: float, tau: float, t: float) -> floa
         share = torch.where(left > 0, share, 1.0)
         mean += (before - after) * float(layer.count[asleep] @ share)
     mean += float(h[-1] * layer.count[asleep].sum())
-    total = mean + t * math.sqrt(mean / 2) + t * t / 6
-    return (math.sqrt(total) + t) ** 2
+    return mean + t * math.sqrt(mean / 2) + t * t / 6
 
 
 def value(
     known: Sequence[Constants],
     sigmas: Sequence[float],
     start: float,
-    t: float,
     failure: float | None,
     last: np.ndarray | None = None,
-    angles: int = ANGLES,
 ) -> float:
     """The value of the control problem for ρ = 1, except with probability ``failure``: f at its
     start times e^y, where the logarithm of the value grows by at most a sum of random variables,
     and y bounds that sum. The problem ends with ρ, or with ρ·last(s/ρ) on the grid.
     """
     terms: list[LogMean] = []
-    f = np.ones_like(GRID) if last is None else last
-    for l in range(len(known) - 1, -1, -1):
-        now, following, top = known[l], sigmas[l + 1], last is None and l == len(known) - 1
+    depth, f = len(known), np.ones_like(GRID) if last is None else last
+    for l in range(depth - 1, -1, -1):
+        now, top = known[l], last is None and l == depth - 1
+        following = sigmas[l + 1] * now.more
+        before, norm = step(f, now, following, top=top), now.sigma / now.Q
+        if failure is not None:
+            least = LEAST * start * math.sqrt(1 - l / depth)
+            before = np.maximum(before, float(interpolated(before, least)))
         if top:
-            terms.append(partial(positive, [now.sigma / now.Q]))
+            terms.append(partial(positive, [norm]))
         else:
             by_push = growth(f) * following / now.Q
-            flipped = 1 + now.ratio / now.Q
-            spread = (now.N + t) / now.low
-            # N scales the push, and with its copy what the typical move adds to it.
-            copied = by_push * now.most_P * flipped / now.low
-            # ε = Λ/ÑQ, and Λ is (Q + σt)-Lipschitz, stretched in the first layer.
-            turned = (STRETCH if l == 0 else 1.0) * (1 + now.sigma * t / now.Q) / (2 * now.low)
-            both, along, flipping = (by_push * part for part in now.lipschitz)
+            number = elasticity(f, known[l + 1].ratio if l + 1 < depth else math.inf)
+            along, flipping, asleep = (by_push * part for part in now.lipschitz)
+            # ds grows with ε/2 = Λ/2ÑQ and with W.
+            scaled = elasticity(before, now.ratio)
+            woken = scaled * now.varies
+            along += scaled * now.lipschitz[0] / (2 * now.low * now.Q)
             terms += [
-                partial(positive, [1 / now.N + copied]),
-                partial(positive, [copied]),
-                partial(positive, now.moves * [both + turned, along + turned, flipping]),
-                partial(
-                    of_layer,
-                    now.sigma / now.Q,
-                    by_push * flipped * spread / math.sqrt(2 * math.pi),
-                    now.variances,
-                ),
+                partial(positive, [number / now.N]),
+                partial(positive, [min(1.0, by_push * now.most) / now.low]),
+                partial(positive, now.moves * [along, along, flipping]),
+                partial(positive, [woken, *now.moves * [asleep, asleep + woken]]),
+                partial(of_layer, norm, by_push / math.sqrt(2 * math.pi), now.variances),
             ]
-        f = step(f, now, following, angles, top=top)
+        f = before
     terms.append(partial(positive, [known[0].sigma * growth(f)]))
     y = 0.0 if failure is None else quantile(terms, failure)
     return float(interpolated(f, start)) * math.exp(y) if y < 700 else math.inf
 
 
-def step(f: np.ndarray, now: Constants, following: float, angles: int, *, top: bool) -> np.ndarray:
+def step(f: np.ndarray, now: Constants, following: float, *, top: bool) -> np.ndarray:
     """From f after a layer to f before it, at the points of the grid."""
     if top:
         found = now.Q + GRID
     else:
-        angle = np.linspace(0, math.pi / 2, angles + 1)
+        angle = np.linspace(0, math.pi / 2, ANGLES + 1)
         along, across = np.cos(angle[:-1]), np.sin(angle[1:])
         found = np.empty_like(GRID)
         for some in np.array_split(np.arange(len(GRID)), 16):  # a whole table would take 20 MB
             at = GRID[some, None]
             x = at * now.d
             rho = np.sqrt(now.Q**2 + 2 * now.Q * x * along + x * x)
-            s = following * (now.P * (1 + at / now.Q) + now.N * x * across)
+            s = following * (now.P * (1 + at * along / now.Q) + now.N * x * across)
             found[some] = (rho * interpolated(f, s / rho)).max(1)
     found = np.maximum.accumulate(found)
     # The value grows with ρ: f(x)/x does not grow with x.
@@ -357,6 +362,14 @@ def growth(f: np.ndarray) -> float:
     """The largest f′/f, over all x."""
     slope = np.append(np.diff(f) / np.diff(GRID), f[-1] / GRID[-1])
     return float((slope / f).max())
+
+
+def elasticity(f: np.ndarray, most: float) -> float:
+    """The largest x·f′/f for x up to ``most``; it grows with x between points of the grid."""
+    if most >= GRID[-1]:
+        return 1.0
+    found = GRID[1:] * np.diff(f) / np.diff(GRID) / f[1:]
+    return float(found[: max(1, int(np.searchsorted(GRID, most)))].max())
 
 
 #: log E exp(rate·variable) at most, for several rates.
