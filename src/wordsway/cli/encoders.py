@@ -166,7 +166,7 @@ class LengthOptions:
     kinds: list[str] | None = opt.option(
         None, "A kind of meaning-changing edit; may be repeated; default negation.", "--kind"
     )
-    windows: str = opt.option("1,2,4,8,16", "Sentences of the texts, separated by commas.")
+    windows: str = opt.option("1,2,4,8,16", "Lengths of the texts, in sentences.")
     texts: int | None = opt.option(None, "Number of texts; default 200, or 40 with --quick.")
     quick: bool = opt.flag("--quick", "40 texts instead of 200.")
     host: str | None = opt.option(
@@ -174,7 +174,7 @@ class LengthOptions:
         "What surrounds the sentence: own (its document), filler (other texts of the data) or "
         "a file of documents.",
     )
-    place: str = opt.option("own", "Where it stands among them: own, beginning, middle or end.")
+    place: str = opt.option("own", "Place of the sentence: own, beginning, middle or end.")
     target: str = opt.option("pooled", "Output to measure: pooled, last-token or a layer's number.")
     level: float = opt.option(0.05, "The cosine distance below which a change counts as invisible.")
     baselines: bool = opt.option(

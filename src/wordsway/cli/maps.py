@@ -64,8 +64,7 @@ def measure_command(
 ) -> None:
     """Measure how far one word can move a random map.
 
-    Prints an interval for S: a lower bound attained by the best Δ found, and a certified upper
-    bound.
+    Prints an interval for S: the largest value found, and a certified upper bound.
 
     Example: wordsway measure --map raf --n 120 --d 768 --trials 10
     """

@@ -28,7 +28,7 @@ def serve_command(
     store: Path | None = option(None, "Folder for results of the Theory page."),
     audits: Path = option(Path("out"), "Folder to read audits from and write them to."),
 ) -> None:
-    """Show words, attention, theory and audits in a browser; Ctrl-C stops the server.
+    """Show words, attention, theory, audits and lengths in a browser; Ctrl-C stops the server.
 
     Example: wordsway serve --port 8421 --no-open
     """
