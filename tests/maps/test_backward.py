@@ -232,7 +232,7 @@ def test_no_attained_value_exceeds_the_bound():
     for seed in range(20):
         n, d, depth = 40, 16, 2 + seed % 2
         X, phi = ws.Sample.gaussian(n, d, seed), ws.DRF(n, d, depth, seed=seed + 50)
-        s = ws.sensitivity(phi, X, positions=0, seed=0, certificate=False)
+        s = ws.sensitivity(phi, X, positions=0, effort=0.5, certificate=False)
         trace = phi.view(X, torch.float64).trace
         seen = X.X[0] / X.X[0].norm() @ phi.first.block(0).T
         layers = [BackwardLayer.of(math.sqrt(2 / (n * d)), trace.z[0], seen, first=True)]

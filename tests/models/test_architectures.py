@@ -26,6 +26,8 @@ SAMPLE = (
     *("xlnet", "ibert", "clip_text_model", "mamba", "yoso", "reformer"),
 )
 QUICK = [name for name in CHECKS if name != "verbs"]
+#: Some modules of transformers still use it.
+pytestmark = pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated")
 TEXT = "the film was good and not dull"
 
 

@@ -2,7 +2,7 @@
 a second run sends nothing.
 
 infinity-emb is installed from the registry into an environment of its own, out/infinity, which uses
-the torch of this one.
+torch, and what torch needs, of this one.
 """
 
 from __future__ import annotations
@@ -37,10 +37,12 @@ def program() -> Path:
     if not found.exists():
         subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
         (own,) = folder.glob("lib/python*/site-packages")
-        for path in Path(sysconfig.get_path("platlib")).glob("torch*"):
-            (own / path.name).symlink_to(path)
+        for name in ("torch", "sympy", "networkx", "mpmath"):
+            for path in Path(sysconfig.get_path("platlib")).glob(f"{name}*"):
+                (own / path.name).symlink_to(path)
+        install = [str(folder / "bin" / "python"), "-m", "pip", "install", "-q", "--no-compile"]
         made = subprocess.run(
-            [str(folder / "bin" / "python"), "-m", "pip", "install", "-q", PACKAGE],
+            [*install, PACKAGE],
             capture_output=True,
             text=True,
         )
@@ -58,7 +60,8 @@ def server(program: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     offline = {"HF_HUB_OFFLINE": "1", "DO_NOT_TRACK": "1", "INFINITY_ANONYMOUS_USAGE_STATS": "0"}
     command = [str(program), "v2", "--model-id", str(locate("minilm").folder)]
     command += ["--served-model-name", "minilm", "--engine", "torch", "--device", "cpu"]
-    command += ["--no-bettertransformer", "--host", "127.0.0.1", "--port", str(port)]
+    command += ["--no-bettertransformer", "--no-model-warmup"]
+    command += ["--host", "127.0.0.1", "--port", str(port)]
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"} | offline
     process = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
     url = f"http://127.0.0.1:{port}"
@@ -75,7 +78,7 @@ def server(program: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         yield url
     finally:
         process.terminate()
-        process.wait(20)
+        process.wait(WAIT)
         log.close()
 
 
