@@ -220,7 +220,7 @@ class _Batch:
         for objective, left in zip(finer[:-1], plan.followed, strict=True):
             state = state.best(len(problems), left)
             state = self.solver.follow(objective, state)
-            state, _ = self.climb(objective, state, plan.follow, plan.tolerance)
+            state, _ = self.climb(objective, state, plan.explore, plan.tolerance)
             best = best.join(self.valued(state.x.unflatten(0, (len(problems), -1))), 1)
         state = self.solver.follow(self.objective, state)
         return self.finish(state.joined_with(direct, len(problems)), best)

@@ -10,8 +10,6 @@ from wordsway.core.checks import Count, Natural, NonNegative, OneOf, check_field
 
 #: Steps that points take between generations.
 HALFWAY = 8
-#: Steps that points take, at most, at each width over which kinks are rounded, but the first.
-FOLLOW = 14
 #: Names of the solvers; `wordsway.optimize.driver` has their classes.
 SOLVERS = ("ascent", "conjugate", "lbfgs")
 
@@ -30,9 +28,9 @@ class Plan:
     value over a few steps has stalled; at 0 the solver alone decides. ``scatter`` adds random
     samples in low dimensions. ``widths`` are those over which kinks are rounded, the largest first:
     the first function is explored, half of the points after a quarter of the steps and a quarter
-    after half of them, and bred with; the maxima are then followed through the others, the better
-    half from each to the next, to the function itself. ``abreast`` groups share each batch: small
-    steps cost mostly their overhead.
+    after half of them, and bred with; the maxima are then followed through the others, ``explore``
+    steps each, the better half from each to the next, to the function itself. ``abreast`` groups
+    share each batch: small steps cost mostly their overhead.
 
     >>> plan = Plan(groups=2, steps=40)
     >>> [(e, plan.scaled(e).groups, plan.scaled(e).steps) for e in (0.25, 0.5, 1, 4)]
@@ -125,7 +123,7 @@ class Plan:
             generation.append((min(self.keep, self.children), HALFWAY))
             phases += self.generations * generation
         refined = min(self.refined, self.starts + self.children)
-        phases += [(min(refined, points), self.follow) for points in self.followed]
+        phases += [(min(refined, points), self.explore) for points in self.followed]
         if self.widths:
             refined = min([refined, *self.followed]) + self.direct
         return [*phases, (refined, self.steps)]
@@ -148,11 +146,6 @@ class Plan:
     def direct(self) -> int:
         """Starts of a problem that climb the function itself, where its kinks are rounded."""
         return (self.keep + 1) // 2
-
-    @property
-    def follow(self) -> int:
-        """Steps at each width but the first."""
-        return min(FOLLOW, self.explore)
 
     @property
     def followed(self) -> list[int]:
