@@ -226,6 +226,12 @@ def test_flips_stay_below_their_variance():
         assert np.exp(rate * above).mean() <= math.exp(rate**2 * V / 2) * 1.05
 
 
+def test_a_layer_with_hardly_enough_awake_neurons_is_bounded():
+    X, phi = ws.Sample.gaussian(13, 10, 2), ws.DRF(13, 10, 2, seed=3)  # 65 of 130 neurons are awake
+    s = ws.sensitivity(phi, X, positions="all", effort=0.1)
+    assert s.upper is not None and s.lower <= s.upper < math.inf
+
+
 @pytest.mark.slow
 def test_no_attained_value_exceeds_the_bound():
     finite: list[int] = []

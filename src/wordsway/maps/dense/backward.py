@@ -228,7 +228,8 @@ def constants(
     varies = (2 * math.sqrt(woken) + t) / (2 * low**2 * d)
     most = most_P + t * (max(along, flipping) + asleep)
     lipschitz = (along, flipping, asleep)
-    ratio *= math.exp(t * (along / (2 * low * Q) + varies))
+    # Any ratio beyond the grid counts as the same one; a larger exponent would overflow.
+    ratio *= math.exp(min(700.0, t * (along / (2 * low * Q) + varies)))
     # N/Ñ, where the median of Ñ is above √(K − 2).
     N, more = math.sqrt(K), math.sqrt(K / (K - 2))
     return Constants(
