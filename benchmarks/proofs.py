@@ -184,6 +184,6 @@ def tamper(count: int = 10_000) -> str:
             false += found > fields["claims"][0]["upper"] * (1 + 1e-12)
         print(f"{name}: {refused} refused, {accepted} proved, {false} false", file=sys.stderr)
     return (
-        f"Of {refused + accepted:,} tampered proofs {refused:,} were refused and {accepted:,} "
-        f"proved what they claim; {false} of them claimed less than is attained."
+        f"Of {refused + accepted:,} tampered proofs, {refused:,} were refused and {accepted:,} "
+        f"prove what they claim; {false} of them claim less than the attained value."
     )

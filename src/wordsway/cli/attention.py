@@ -47,12 +47,14 @@ def attract_command(
     output: opt.OutputOptions,
     word: str | None = opt.option(None, "Word whose embedding to change, by spelling or number."),
     model: str = opt.MODEL,
-    head: str = opt.option("all", "Head of the first layer to attract, from 0, or all."),
+    head: str = opt.option(
+        "all", "Head of the first layer whose attention is attracted, from 0, or all."
+    ),
     show_layer: str = opt.option("1", "Layer to show: 1 to L, or last."),
     show_head: str | None = opt.option(None, "Head to show, or all; by default that of --head."),
     reach: float = opt.option(1.0, "Length of Δ relative to the word's embedding."),
     draws: int = opt.option(8, "Number of random Δ of the same length to compare with."),
-    seed: int = opt.option(0, "Seed of the noise."),
+    seed: int = opt.option(0, "Seed of the random Δ."),
 ) -> None:
     """Change a word's embedding so that the first layer attends to it.
 
@@ -87,7 +89,7 @@ def compare_command(
 ) -> None:
     """Compare the answers of a language model to two prompts that differ in a word.
 
-    Prints both answers, the change of every layer and the divergence of the next token.
+    Prints both answers, the change of every layer and the KL divergence of the next token.
 
     Decoding is greedy: every run gives the same answers.
 

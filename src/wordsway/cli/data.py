@@ -29,7 +29,7 @@ def list_command(
 def get_command(
     names: Annotated[
         list[str],
-        typer.Argument(help="Names that data list shows, such as imdb minilm.", metavar="NAME..."),
+        typer.Argument(help="Names from wordsway data list, such as imdb.", metavar="NAME..."),
     ],
     folder: Path | None = option(
         None, "Copy the files from this folder instead of downloading.", "--from"

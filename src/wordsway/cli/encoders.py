@@ -1,4 +1,4 @@
-"""`wordsway pairs`, `audit` and `length`: what encoders make of changed texts."""
+"""`wordsway pairs`, `audit` and `length`: how encoders respond to changed texts."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ class LengthOptions:
     quick: bool = opt.flag("--quick", "40 texts instead of 200.")
     host: str | None = opt.option(
         None,
-        "What surrounds the sentence: own (its document), filler (other texts of the data) or "
+        "Text around the sentence: own (its document), filler (other texts of the data) or "
         "a file of documents.",
     )
     place: str = opt.option("own", "Place of the sentence: own, beginning, middle or end.")
@@ -193,7 +193,7 @@ def length_command(
     run: LengthRun,
     measured: LengthOptions,
 ) -> None:
-    """How long may a text be before one word drowns?
+    """How long can a text be before one word drowns?
 
     Puts an edited sentence into longer and longer texts, and reports by which law its effect fades.
 

@@ -20,20 +20,20 @@ class SetOptions:
     radius: float | None = opt.option(None, "Maximum norm of Δ; √d by default.")
     constraint: str | None = opt.option(
         None,
-        "Set of Δ of this radius: l2 (default), linf, l1 or shell. By default it is the "
-        "largest inside the ball of radius √d.",
+        "Shape of the set of Δ: l2 (default), linf, l1 or shell. Without --radius it is the "
+        "largest such set inside the ball of radius √d.",
     )
-    together: str | None = opt.option(None, "Rows that all move at once: 0,3 or 0-7.")
+    together: str | None = opt.option(None, "Rows that change together: 0,3 or 0-7.")
 
 
 @dataclass(frozen=True)
 class MoveOptions:
-    """What happens to a row, and what is measured of it: fields of a `Request`."""
+    """How a row is edited, and what is measured: fields of a `Request`."""
 
     objective: str = opt.option(
         "frobenius", "Norm of the change: frobenius, largest-row, operator, or row:J for row J."
     )
-    edit: str = opt.option("replace", "What happens to a word: replace, insert, or delete.")
+    edit: str = opt.option("replace", "How a word is edited: replace, insert or delete.")
     layer: str = opt.option(
         "input",
         "Embeddings to use: input (as in the paper), words (word vectors only), a layer's "
@@ -56,7 +56,7 @@ def measure_command(
     within: SetOptions,
     moves: MoveOptions,
     proof: Path | None = opt.option(
-        None, "Verify the upper bound and write its proof; for wordsway verify."
+        None, "Verify the upper bound and write its proof to this file (see wordsway verify)."
     ),
     memory: float = opt.MEMORY,
     forecast: bool = opt.FORECAST,
@@ -75,9 +75,7 @@ def measure_command(
         ctx, columns, memory=opt.bytes_of(memory), **vars(within), **vars(moves)
     )
     if proof is not None and request.trials != 1:
-        raise InputError(
-            "one trial with --proof", f"--trials {request.trials}", "leave --trials away"
-        )
+        raise InputError("one trial with --proof", f"--trials {request.trials}", "omit --trials")
     if forecast:
         print_result(predict(request), as_json)
         return
@@ -138,7 +136,7 @@ def verify_command(
 ) -> None:
     """Verify a proof in ball arithmetic, and print the bound that it proves.
 
-    Exit status 0: every inequality holds. 1: the first that fails is named.
+    Exit status: 0 if every inequality holds, otherwise 1 with the first one that fails.
 
     Example: wordsway verify raf.proof
     """

@@ -173,7 +173,7 @@ AS_JSON = flag("--json", "Print one JSON document and nothing else.", OUTPUT)
 
 @dataclass(frozen=True)
 class ProbeOptions:
-    """What is measured in a pretrained model; the last four are deprecated here."""
+    """What is measured in a pretrained model; the last four options are deprecated."""
 
     model: str = MODEL
     layer: str = option("last", "Layer to measure: 0 (the input) to L, or last.")
@@ -186,8 +186,8 @@ class ProbeOptions:
         None,
         "Measure to compute: mean-local (mean over small changes), local (worst small "
         "change), real-words (replacement by real words) or curve (worst change by length); "
-        "may be repeated. Default: the first three for short texts, the first for long texts "
-        "and for a corpus.",
+        "may be repeated. Default: the first three for short texts; mean-local, and real-words "
+        "for some words, for long texts; mean-local for a corpus.",
         "--tier",
     )
     reach: float | None = option(
@@ -450,7 +450,7 @@ def text_of(text: str | None) -> str:
 
 
 #: Options of version 0.2.0: the commands that had them, the command and the option that replace
-#: them, and what the warning says.
+#: them, and the text of the warning.
 FORMER = {
     "--data": ({"words"}, "corpus", "", "use wordsway corpus FILE"),
     "--attract": ({"attention"}, "attract", "--word", "use wordsway attract TEXT --word WORD"),
@@ -482,7 +482,7 @@ def current_arguments(arguments: list[str]) -> list[str]:
             continue
         both = any(one.partition("=")[0] == option for one in arguments)
         if name == "--index" and command != "words" and both:
-            raise InputError(f"one of {name} and {option}", "both", f"leave {name} away")
+            raise InputError(f"one of {name} and {option}", "both", f"omit {name}")
         typer.echo(f"wordsway: {command} {name} is deprecated: {remedy}", err=True)
         if new:
             found[found.index(command)] = new

@@ -32,7 +32,9 @@ def words_command(
     ),
     cut: bool = opt.CUT,
     twin: bool = opt.flag("--twin", "Also measure the same architecture with random weights."),
-    swaps: int = opt.option(0, "Number of words for which to search the worst real replacements."),
+    swaps: int = opt.option(
+        0, "Number of words for which to search for the worst real replacements."
+    ),
     memory: float = opt.option(2.0, "Memory budget in addition to the model, in GiB."),
     deltas: bool = opt.flag(
         "--deltas", "Include the change Δ of every word in the JSON.", opt.OUTPUT
@@ -109,7 +111,7 @@ def swap_command(
     plausible: bool = opt.flag(
         "--plausible",
         "Only words that fit the context: likely under a language model (the model's own head, "
-        "or smollm2) or, without one, of the same part of speech.",
+        "bert-base or smollm2) or, without one, of the same part of speech.",
     ),
     cut: bool = opt.CUT,
     seed: int = opt.SEED,
