@@ -67,7 +67,7 @@ clean:           ## remove the virtual environment and generated output
 $(STAMP): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "wordsway needs Python 3.11 or newer; set PYTHON=python3.x")'
 	@$(PYTHON) -m venv $(VENV)
-	@echo 'Installing wordsway and about 95 packages into $(VENV): 360 MB to download, 1.3 GB on disk.'
+	@echo 'Installing wordsway and about 105 packages into $(VENV): 410 MB to download, 1.4 GB on disk.'
 	@$(BIN)/python tools/install.py --constraint constraints.txt torch
 	@$(BIN)/python tools/install.py --constraint constraints.txt --editable '.[all]'
 	@$(BIN)/python -m compileall -q src
