@@ -53,7 +53,7 @@ def test_colours_numbers_and_headline_are_those_of_the_verb(tab, small_model, nu
     most = max(word.mean_local for word in numbers.words)
     least = min(word.mean_local for word in numbers.words)
     said = tab.locator(".plainly").nth(1).inner_text()
-    assert f"by {percent(most)} of its own size" in said
+    assert f"by {percent(most)} of the word's own change" in said
     assert said.endswith(f"it is {percent(least)}.") or not stands_out(numbers)
 
 

@@ -156,7 +156,7 @@ def test_large_numbers_are_spelled_out():
         views += wording.legend(large, 5)
         for view in views:
             assert not re.search(r"[0-9]e\+[0-9]+ ?%|e\+0[12]", view), view
-    assert "by 100 % of its own size" in "".join(
+    assert "by 100 % of the word's own change" in "".join(
         text
         for text, _ in wording.plain(
             replace(words, words=tuple(replace(word, mean_local=0.996) for word in words.words))

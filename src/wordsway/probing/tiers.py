@@ -64,7 +64,7 @@ _ALL = (
         "per change of the word, both relative.",
         plain=(
             "A small random change of ",
-            " changes {target} by {size} of its own size, both relative to their norms",
+            " changes {target} by {size} of the word's own change, both relative to their norms",
         ),
         error="one standard error",
         fields=("mean_local", "mean_local_error"),
@@ -80,7 +80,7 @@ _ALL = (
         "word, both relative.",
         plain=(
             "The worst small change of ",
-            " changes {target} by {size} of its own size, both relative to their norms",
+            " changes {target} by {size} of the word's own change, both relative to their norms",
         ),
         error="half of the 1 % to which it is known",
         fields=("local", "local_converged", "direction", *_ATTAINED),
