@@ -36,7 +36,7 @@ types: $(TOOLS)  ## types alone (mypy: source, benchmarks, tools and tests)
 fast: data $(TOOLS)  ## the tests that take less than two seconds each
 	$(PYTEST) -m "not slow"
 
-bench: data $(TOOLS)  ## every figure of docs/notes/performance.md in one run (under half an hour on two quiet cores; goes on where it stopped)
+bench: data $(TOOLS)  ## every figure of docs/notes/performance.md in one run (under half an hour on two quiet cores; resumes where it stopped)
 	$(BIN)/wordsway data get mpnet smollm2
 	$(BIN)/python -m benchmarks
 

@@ -1,4 +1,4 @@
-"""`make bench`: the naive procedure against ours, how tight the certificates are, how true
+"""`make bench`: the naive procedure against ours, how tight the certificates are, how accurate
 forecasts are, learning, real models, the page: one run, one record, docs/notes/performance.md.
 
     python -m benchmarks                 all parts, into docs/notes/performance.md (`make bench`)
@@ -16,7 +16,7 @@ forecasts are, learning, real models, the page: one run, one record, docs/notes/
     python -m benchmarks attack [PART]   kills, fuzzes, hostile files: docs/notes/hardening.md
     python -m benchmarks certified [5000]  adversarial instances against certificates, continued
                                          where a run was stopped (out/bench/certified.jsonl)
-    python -m benchmarks pairs FILE.csv  `pairs` against plain encoding, on pairs of the user's own
+    python -m benchmarks pairs FILE.csv  `pairs` against plain encoding, on your own pairs
     python -m benchmarks training        fine-tunes MiniLM: the picture docs/training.svg
     python -m benchmarks proofs [10000]  the tables of docs/proofs.md: kinds and sizes, and tampered
                                          proofs
@@ -164,14 +164,14 @@ def main() -> None:
         renew(NOTES / "bounds.md", "Measured", table)
         return
     if sys.argv[1:2] == ["proofs"]:
-        told = f"`python -m benchmarks proofs`; {proofs.ABOUT}\n\n{proofs.table()}"
-        renew(DOCS / "proofs.md", "Measured", told)
+        section = f"`python -m benchmarks proofs`; {proofs.ABOUT}\n\n{proofs.table()}"
+        renew(DOCS / "proofs.md", "Measured", section)
         renew(DOCS / "proofs.md", "Tampered proofs", proofs.tamper(*map(int, sys.argv[2:3])))
         return
     if sys.argv[1:2] == ["deep"]:
-        told = f"`python -m benchmarks deep`: {deep.ABOUT}\n\n{deep.table()}"
-        told += f"\n\n{deep.calibration(*map(int, sys.argv[2:3]))}"
-        renew(DOCS / "proofs-drf.md", "Measured", told)
+        section = f"`python -m benchmarks deep`: {deep.ABOUT}\n\n{deep.table()}"
+        section += f"\n\n{deep.calibration(*map(int, sys.argv[2:3]))}"
+        renew(DOCS / "proofs-drf.md", "Measured", section)
         return
     if sys.argv[1:2] == ["certified"]:
         certified.main(sys.argv[2:])

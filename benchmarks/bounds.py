@@ -121,12 +121,12 @@ def page() -> str:
     best: dict[str, int] = {}
     for n, d, share in INSTANCES:
         found = instance(package, n, d, share)
-        told = [found.get(name) for name in columns]
+        values = [found.get(name) for name in columns]
         least = min((name for name in columns[1:] if name in found), key=found.__getitem__)
         best[least] = best.get(least, 0) + 1
         marked = [
             f"**{number(value)}**" if name == least else number(value)
-            for name, value in zip(columns, told, strict=True)
+            for name, value in zip(columns, values, strict=True)
         ]
         lines.append(f"| {n} | {d} | {share:g} | " + " | ".join(marked) + " |")
         print(lines[-1], file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""The comparisons: the same weights and text for both procedures, each in a process of its own."""
+"""The comparisons: the same weights and text for both procedures, each in a separate process."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def _certified(case: Case) -> tuple[float, float | None, float]:
 
 def _measure(case: Case, certificate: bool) -> tuple[float, float | None, float]:
     X = case.sample()
-    ws.sensitivity(ws.RAF(6, 0), ws.Sample.gaussian(8, 6, 0), positions=0)  # wake torch up
+    ws.sensitivity(ws.RAF(6, 0), ws.Sample.gaussian(8, 6, 0), positions=0)  # warm up torch
     if case.rate is not None:  # same weights for both procedures: drawing them is not timed
         phi = case.build()
     started = time.perf_counter()

@@ -48,7 +48,7 @@ def page(frame: pandas.DataFrame) -> str:
             some = rows[(rows["n"] == n) & (rows["d"] == d)]
             for depth in sorted(some["depth"].dropna().unique()) or [None]:
                 part = some if depth is None else some[some["depth"] == depth]
-                told = "yes" if part["upper"].notna().all() else "no"
+                proved = "yes" if part["upper"].notna().all() else "no"
                 cells = [
                     name,
                     "all" if positions == "all" else "first",
@@ -58,7 +58,7 @@ def page(frame: pandas.DataFrame) -> str:
                     f"{n * d:,}",
                 ]
                 sizes.append(
-                    f"| {' | '.join(map(str, cells))} | {part['seconds'].median():.2f} | {told} |"
+                    f"| {' | '.join(map(str, cells))} | {part['seconds'].median():.2f} | {proved} |"
                 )
     return "\n".join([*lines, "", *sizes])
 

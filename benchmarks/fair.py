@@ -19,7 +19,7 @@ from wordsway.probing.words import words
 def fair(count: int) -> dict[str, Any]:
     """Words of several tokens among the first 30 rows of the corpus table, by mean local, against
     what chance allows: P(X ≥ found), X hypergeometric, 30 rows drawn from the table's own. A row is
-    a spelling, as in `wordsway corpus`; draws of reviews 0, 1 and 2, every one of them told.
+    a spelling, as in `wordsway corpus`; all draws of reviews 0, 1 and 2 are reported.
     """
     probe = Probe("minilm")
     return {f"reviews {seed}": _table(probe, count, seed) for seed in range(3)}
@@ -62,16 +62,16 @@ def sinks() -> dict[str, Any]:
         states = probe.layers.every(encoded.embeds[None])
     squares = [state[0].double().square().sum(1) for state in states]
     held = [float(rows.max() / rows.sum()) for rows in squares]
-    counted, alike = [], 0
+    counted, by_rows = [], 0
     for layer in range(1, probe.layers.count + 1):
         target = target_of(probe, encoded, layer)
         share = target.base.double().square().sum(-1)
         counted.append(float(share.max() / share.sum()))
-        alike += target.scaling == "rows"
+        by_rows += target.scaling == "rows"
     return {
         "tokens": encoded.n,
         "layers": probe.layers.count,
-        "rows count alike in": alike,
+        "rows scaled one by one in": by_rows,
         "by norm": max(held[1:]),
         "as counted": max(counted),
     }

@@ -1,4 +1,4 @@
-"""How true forecasts are: `--forecast` against the real run."""
+"""How accurate forecasts are: `--forecast` against the real run."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def page(requests: Sequence[str] = FORECASTS) -> str:
     ]
     for line in requests:
         command = [sys.executable, "-m", "wordsway.cli.app", *line.split(), "--json"]
-        told, real = (
+        estimate, real = (
             json.loads(
                 subprocess.run([*command, *more], capture_output=True, text=True, check=True).stdout
             )
             for more in (["--forecast"], [])
         )
-        seconds, peak = told["forecast_seconds"], told["forecast_peak_mb"]
+        seconds, peak = estimate["forecast_seconds"], estimate["forecast_peak_mb"]
         lines.append(
             f"| `{line}` | {seconds:.2f} s, {peak:.0f} MB | {real['seconds']:.2f} s, "
             f"{real['peak_mb']:.0f} MB "

@@ -1,4 +1,4 @@
-"""One measurement in a process of its own, so that peak memory is its own."""
+"""One measurement in a fresh process, so that peak memory is that of the measurement."""
 
 from __future__ import annotations
 

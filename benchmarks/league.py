@@ -63,8 +63,8 @@ def kinds(audit: Mapping[str, Any], level: str) -> list[str]:
 
 def profiles(audit: Mapping[str, Any]) -> list[str]:
     """The headline's score over all kinds, from the input to the last layer, per model."""
-    told = f"score in {LAYERS} layers, evenly from the input to the last"
-    lines = [row(["model", told]), "|---|---|"]
+    heading = f"score in {LAYERS} layers, evenly from the input to the last"
+    lines = [row(["model", heading]), "|---|---|"]
     for model in audit["models"]:
         layers = model["levels"][audit["level"]]["layers"]
         steps = min(len(layers) - 1, LAYERS - 1)

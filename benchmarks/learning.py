@@ -154,13 +154,13 @@ def page(
     for case in cases:
         name, d = CASES[case]
         plain, ours = (fresh(case, who, "lesson") for who in ("naive", "ours"))
-        told = [
+        cells = [
             f"{one['error'] if one['error'] > 1e-12 else 0:.3g}, {one['seconds']:.2f} s, "
             f"{one['peak_mb']:,.0f} MB"
             for one in (plain, ours)
         ]
         lines.append(
-            f"| {name}, d = {d} | {told[0]} | {told[1]} | "
+            f"| {name}, d = {d} | {cells[0]} | {cells[1]} | "
             f"{plain['seconds'] / ours['seconds']:,.0f} |"
         )
         print(lines[-1], file=sys.stderr, flush=True)

@@ -210,7 +210,7 @@ def slow(load: Load, chance: random.Random) -> None:
 
 
 def burst(load: Load, chance: random.Random) -> None:
-    """Many short questions at once; being told to try again is an answer."""
+    """Many short questions at once; "try again" is a valid answer."""
 
     def one(number: int) -> None:
         text = f"{sentence(chance)} {number}"
@@ -225,7 +225,7 @@ def burst(load: Load, chance: random.Random) -> None:
 
 
 def health(load: Load, chance: random.Random) -> None:
-    """A browser that only wants to see the page."""
+    """A browser that loads the page and nothing else."""
     started = time.monotonic()
     connection = http.client.HTTPConnection("127.0.0.1", load.port, timeout=60)
     try:
@@ -337,7 +337,7 @@ def run(
     options: tuple[str, ...] = (),
     seed: int = 0,
 ) -> tuple[Load, Watch, list[str]]:
-    """The load for so many seconds; what came back, the memory, and what the server printed."""
+    """The load for ``seconds``; what came back, the memory, and what the server printed."""
     seconds = min(seconds, 60 * MINUTES)
     with (
         tempfile.TemporaryDirectory() as folder,
@@ -351,7 +351,7 @@ def run(
             while not load.over:
                 started = time.monotonic()
                 CLIENTS[number](load, chance)
-                # As a reader does, who looks at an answer before the next question.
+                # As a reader does, who reads an answer before the next request.
                 load.pause(chance.uniform(0, 4) + time.monotonic() - started)
 
         threads = [threading.Thread(target=client, args=(at,)) for at in range(len(CLIENTS))]

@@ -242,8 +242,8 @@ def crowd(port: int, own: psutil.Process) -> list[str]:
     with peak_of(own) as peak:
         found = load(port, "minilm")
         return [
-            f"| {CLIENTS} clients at once | {found['right']} right, {found['busy']} told to try "
-            f"again, {found['other']} other |",
+            f"| {CLIENTS} clients at once | {found['right']} right, {found['busy']} refused "
+            f"as busy, {found['other']} other |",
             f"| memory of server and workers meanwhile, at most | {peak() / 1e6:,.0f} MB |",
         ]
 

@@ -1,4 +1,4 @@
-"""`pairs` against plain encoding of the distinct texts, on a table of the user's own.
+"""`pairs` against plain encoding of the distinct texts, on a table of yours.
 
     python -m benchmarks pairs FILE.csv [MODEL]
 

@@ -79,15 +79,15 @@ def deviations(page: Any) -> dict[str, float]:
         state |= {"x": math.cos(angle), "y": math.sin(angle)}
         page.evaluate("(s) => playground.set(s)", state)
         page.evaluate("playground.done('search', 'ceiling')")
-        told = page.evaluate("playground.numbers()")
-        after = phi(X.replaced(0, told["delta"]))
+        shown = page.evaluate("playground.numbers()")
+        after = phi(X.replaced(0, shown["delta"]))
         S = float((after - before).norm() / before.norm())
-        features = torch.tensor(told["features"], dtype=torch.float64)
+        features = torch.tensor(shown["features"], dtype=torch.float64)
         scale = float(after.abs().max())
         pairs = {
-            "S": abs(told["S"] / S - 1) if S > 0 else abs(told["S"]),
+            "S": abs(shown["S"] / S - 1) if S > 0 else abs(shown["S"]),
             "features": float((features - after.flatten()).abs().max()) / scale if scale else 0.0,
-            "ceiling": abs(told["ceiling"] / Instance(phi, X).ceiling() - 1),
+            "ceiling": abs(shown["ceiling"] / Instance(phi, X).ceiling() - 1),
         }
         found = {name: max(found[name], pairs[name]) for name in found}
     return found

@@ -77,7 +77,7 @@ def sentences_of(count: int) -> list[str]:
 
 
 def spread(count: int) -> list[int]:
-    """`SPREAD` of so many words, or all, evenly."""
+    """`SPREAD` of ``count`` words, or all, evenly."""
     few = min(count, SPREAD)
     return [at * count // few for at in range(few)]
 
@@ -134,7 +134,7 @@ def _long() -> dict[str, Any]:
 
 def _determined(count: int) -> dict[str, Any]:
     """Rank correlation over words between two seeds, and seconds, for each tier: of mean local over
-    all words, of the others over `SPREAD` of them. Each text is told on standard error.
+    all words, of the others over `SPREAD` of them. Each text is printed to standard error.
     """
     probe = Probe("minilm")
     found: dict[str, Any] = {}

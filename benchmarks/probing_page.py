@@ -1,5 +1,5 @@
-"""Pretrained models on the page: each case of `benchmarks.probing`, in a process of its own, as a
-section that a person reads.
+"""Pretrained models on the page: each case of `benchmarks.probing`, in a separate process, as a
+section of the page.
 """
 
 from __future__ import annotations

@@ -75,8 +75,8 @@ class Section:
     seconds: float
 
     def markdown(self) -> str:
-        told = f"*`{self.command}`, {format_seconds(self.seconds)}*"
-        return f"## {self.heading}\n\n{self.body}\n\n{told}\n"
+        footer = f"*`{self.command}`, {format_seconds(self.seconds)}*"
+        return f"## {self.heading}\n\n{self.body}\n\n{footer}\n"
 
 
 @dataclass(frozen=True)
@@ -130,13 +130,13 @@ class Record:
         """The whole page."""
         stamp = self.stamp
         seconds = sum(section.seconds for section in self.sections.values())
-        told = (
+        footer = (
             f"*wordsway {stamp.wordsway} (source {stamp.source}), torch {stamp.torch}, "
             f"Python {stamp.python}, {stamp.threads} threads; measured on {stamp.date} in "
             f"{format_seconds(seconds)}.*"
         )
         sections = [section.markdown() for section in self.sections.values()]
-        return "\n".join([INTRODUCTION, f"{told}\n", *sections])
+        return "\n".join([INTRODUCTION, f"{footer}\n", *sections])
 
     def publish(self, docs: Path = NOTES, pictures: Path = UNFINISHED.parent) -> None:
         """Record, page and pictures of a whole run into ``docs``."""

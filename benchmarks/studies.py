@@ -67,8 +67,8 @@ def comparison(figure: IngredientStudy, frame: pandas.DataFrame) -> str:
             violated += int((both["lower"] > both["upper"]).sum())
             name = one.label if not title.startswith("…") else f"{one.label}, of X + RAF"
             lines.append(f"| {name} | {data} | {_draws(rows)} | {_ends(rows)} | {slope:.2f} |")
-    told = f"{checked:,} certified cells, {violated} of them attained more than their certificate."
-    return "\n".join([*lines, "", told])
+    total = f"{checked:,} certified cells, {violated} of them attained more than their certificate."
+    return "\n".join([*lines, "", total])
 
 
 def _draws(rows: pandas.DataFrame) -> str:
@@ -114,5 +114,5 @@ def phase(frame: pandas.DataFrame) -> str:
         name = f"{value:g}" if value >= 1 else f"1/{round(1 / value)}"
         lines.append(f"| {name} | {' | '.join(cells)} | {loose:.2f} |")
     violated = int((rows["lower"] > rows["upper"]).sum())
-    told = f"{len(rows):,} cells, {violated} of them attained more than their certificate."
-    return "\n".join([*lines, "", told])
+    total = f"{len(rows):,} cells, {violated} of them attained more than their certificate."
+    return "\n".join([*lines, "", total])

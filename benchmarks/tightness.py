@@ -38,7 +38,7 @@ def ratios(name: str, n: int, d: int, depth: int, draws: int) -> list[float]:
 
 
 def page(draws: int = 10, most_n: int = 250) -> str:
-    """The table, of texts of at most so many words."""
+    """The table, of texts of at most ``most`` words."""
     lines = [
         "| map | n | d | depth, or heads | certified ÷ attained: median | largest of the draws |",
         "|---|---|---|---|---|---|",

@@ -13,7 +13,7 @@ import wordsway as ws
 from wordsway.maps.attention.scores.registry import SCORES
 
 N, D, POINTS = 250, 768, 32
-#: Beside every kind of scores with one matrix.
+#: In addition to every kind of scores with one matrix.
 MORE: dict[str, dict[str, Any]] = {
     "12 heads": {"heads": 12},
     "12 heads, causal, RoPE": {"heads": 12, "mask": "causal", "positions": "rope"},

@@ -1,9 +1,9 @@
-"""Data flows one way: no room imports from a room above it, no modules import each other in a
-circle, and imports of our own modules inside functions are kept to the doors of the house.
+"""Data flows one way: no layer imports from a layer above it, no modules import each other in a
+circle, and imports of our own modules inside functions are limited to `ENTRY_POINTS`.
 
 All imports count: at the top of a module, inside functions (where a cycle can hide) and under
-``if TYPE_CHECKING:``. An import for types alone obeys the order of the rooms, too, since a type is
-knowledge; it never runs, so it cannot close a cycle of modules inside one room.
+``if TYPE_CHECKING:``. An import for types alone obeys the order of the layers, too; it never runs,
+so it cannot close a cycle of modules inside one layer.
 """
 
 from __future__ import annotations
@@ -14,21 +14,20 @@ import pytest
 
 from tools.imports import (
     FRONT,
+    LAYERS,
     PACKAGE,
-    ROOMS,
     Import,
     cycles,
     imports,
     imports_of_source,
+    layer_of,
     modules,
-    room_of,
     syntax,
     upward,
 )
 
-#: Where an import of our own modules may wait inside a function: start-up is deferred at the
-#: doors, and nowhere else.
-DOORS = ("cli", *FRONT)
+#: Where our own modules may be imported inside functions.
+ENTRY_POINTS = ("cli", *FRONT)
 
 
 @pytest.fixture(scope="module")
@@ -36,13 +35,13 @@ def found() -> list[Import]:
     return imports()
 
 
-def test_every_module_is_in_a_room_and_every_room_exists():
-    rooms = {room_of(name) for name in modules()}
-    assert rooms - set(FRONT) == set(ROOMS)
-    assert len(set(ROOMS)) == len(ROOMS)
+def test_every_module_is_in_a_layer_and_every_layer_exists():
+    layers = {layer_of(name) for name in modules()}
+    assert layers - set(FRONT) == set(LAYERS)
+    assert len(set(LAYERS)) == len(LAYERS)
 
 
-def test_no_room_imports_upward(found: list[Import]):
+def test_no_layer_imports_upward(found: list[Import]):
     assert [str(edge) for edge in upward(found)] == []
 
 
@@ -51,9 +50,9 @@ def test_no_modules_import_each_other_in_a_circle(found: list[Import]):
     assert cycles(running) == []
 
 
-def test_imports_inside_functions_wait_at_the_doors_only(found: list[Import]):
+def test_imports_inside_functions_are_in_entry_points_only(found: list[Import]):
     inside = [edge for edge in found if edge.kind == "function"]
-    assert [str(edge) for edge in inside if room_of(edge.source) not in DOORS] == []
+    assert [str(edge) for edge in inside if layer_of(edge.source) not in ENTRY_POINTS] == []
 
 
 def test_every_import_leads_to_a_module(found: list[Import]):
@@ -118,7 +117,7 @@ def test_an_upward_import_of_any_kind_is_refused(kind):
     assert upward([offender, package, downward]) == [offender, package]
 
 
-def test_heavy_libraries_live_in_one_room_each():
+def test_heavy_libraries_live_in_one_package_each():
     import ast
 
     homes = {
@@ -132,7 +131,7 @@ def test_heavy_libraries_live_in_one_room_each():
         "flint": "verifier",
     }
     for path in sorted(PACKAGE.rglob("*.py")):
-        room = path.relative_to(PACKAGE).parts[0]
+        layer = path.relative_to(PACKAGE).parts[0]
         for node in ast.walk(syntax(path)):
             names = []
             if isinstance(node, ast.Import):
@@ -141,7 +140,7 @@ def test_heavy_libraries_live_in_one_room_each():
                 names = [node.module or ""]
             for name in names:
                 library = name.split(".")[0]
-                assert homes.get(library, room) == room, f"{path} imports {library}"
+                assert homes.get(library, layer) == layer, f"{path} imports {library}"
 
 
 def test_no_module_of_the_package_is_named_like_a_public_name():

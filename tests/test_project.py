@@ -1,4 +1,4 @@
-"""The project around the code: light imports, one-way rooms, documents that are true."""
+"""The project around the code: light imports, one-way imports, documents that are true."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.imports import ROOMS
+from tools.imports import LAYERS
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "src" / "wordsway"
@@ -79,11 +79,11 @@ def test_every_file_of_the_package_is_installed():
     assert {path for path in present if path.suffix not in {".py", ".pyc"}} == named
 
 
-def test_the_table_of_rooms_is_the_house():
+def test_the_table_of_packages_is_complete():
     """CONTRIBUTING lists every folder and the modules beside them, from the ground up."""
     table = re.findall(r"^\| (`.*?) \|", (ROOT / "CONTRIBUTING.md").read_text(), flags=re.MULTILINE)
-    rooms = [name for row in table for name in re.findall(r"`(\w+)/?`", row)]
-    assert rooms == list(ROOMS)
+    packages = [name for row in table for name in re.findall(r"`(\w+)/?`", row)]
+    assert packages == list(LAYERS)
 
 
 def test_additions_touch_few_files():
@@ -126,7 +126,7 @@ def test_links_between_pages_lead_somewhere():
 
 
 def test_files_named_in_the_pages_exist():
-    """`src/…`, `tests/…`, `docs/…` and rooms' files such as `maps/registry.py`."""
+    """`src/…`, `tests/…`, `docs/…` and packages' files such as `maps/registry.py`."""
     places = (ROOT, SOURCE, ROOT / "docs")
     for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]:
         for name in re.findall(r"`((?:[\w-]+/)+[\w-]+\.(?:py|md|toml))`", page.read_text()):

@@ -1,10 +1,9 @@
-"""A wheel and a source archive that are the same bytes whoever builds them, and proof that the
-wheel works: installed without extras into an empty environment, with what it does there, what it
-says about each extra that is missing, and a user's script under `mypy --strict`.
+"""Build a reproducible wheel and source archive, and test the wheel in an empty environment without
+extras: commands, the error for each missing extra, and a user's script under `mypy --strict`.
 
     python -m tools.dist            build twice, compare, install, try
     python -m tools.dist --build    build twice and compare
-    python -m tools.dist --sizes    build, and tell what is downloaded for each extra
+    python -m tools.dist --sizes    build, and print what each extra downloads
 """
 
 from __future__ import annotations
@@ -35,8 +34,7 @@ assert s.lower <= s.upper and s.frame().shape[0] == 1
 print(f"{s.lower:.3f} <= S <= {s.upper:.3f}")
 """
 
-#: Runs the commands that it is given, in one process; prints the status of each and what it said
-#: on standard error.
+#: Runs the given commands in one process; prints the status of each and its standard error.
 COMMANDS = """
 import contextlib, io, json, sys
 from wordsway.cli.app import run
@@ -83,10 +81,10 @@ d = 12
 
 def epoch() -> str:
     """The time of the last commit, or a fixed one outside a checkout."""
-    told = subprocess.run(
+    log = subprocess.run(
         ["git", "log", "-1", "--format=%ct"], cwd=ROOT, capture_output=True, text=True
     )
-    return os.environ.get("SOURCE_DATE_EPOCH") or told.stdout.strip() or "1700000000"
+    return os.environ.get("SOURCE_DATE_EPOCH") or log.stdout.strip() or "1700000000"
 
 
 def repack(archive: Path, when: int) -> None:
@@ -138,16 +136,16 @@ def built_twice() -> list[Path]:
 def smoke(wheel: Path) -> None:
     """Install into an empty environment, without extras, and try."""
     with tempfile.TemporaryDirectory() as place:
-        room = Path(place)
-        venv.create(room / "env", with_pip=True)
-        python = room / "env" / ("Scripts" if os.name == "nt" else "bin") / "python"
+        folder = Path(place)
+        venv.create(folder / "env", with_pip=True)
+        python = folder / "env" / ("Scripts" if os.name == "nt" else "bin") / "python"
         pip = [str(python), "-m", "pip", "install", "--quiet"]
         pip += ["--constraint", str(ROOT / "constraints.txt")]
         for what in ("torch", str(wheel)):
             subprocess.run([*pip, what], check=True, env=_own_packages())
-        print(f"without extras: {installed_mb(room):,.0f} MB installed")
-        attempt(python, room)
-        check_types(python, room)
+        print(f"without extras: {installed_mb(folder):,.0f} MB installed")
+        attempt(python, folder)
+        check_types(python, folder)
 
 
 def sizes(wheel: Path) -> None:
@@ -180,36 +178,39 @@ def _own_packages() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
 
 
-def installed_mb(room: Path) -> float:
+def installed_mb(folder: Path) -> float:
     """Megabytes of the environment, pip and its like apart."""
-    files = (room / "env").rglob("site-packages/**/*")
+    files = (folder / "env").rglob("site-packages/**/*")
     own = ("/pip/", "/setuptools/", "/__pycache__/")
     counted = (p for p in files if p.is_file() and not any(name in str(p) for name in own))
     return sum(path.stat().st_size for path in counted) / 1e6
 
 
-def check_types(python: Path, room: Path) -> None:
+def check_types(python: Path, folder: Path) -> None:
     """The typed script under `mypy --strict`, against what ``python`` has installed."""
-    script = room / "typed.py"
+    script = folder / "typed.py"
     script.write_text(TYPED)
-    how = ["--strict", "--cache-dir", str(room / "types"), "--python-executable", str(python)]
+    how = ["--strict", "--cache-dir", str(folder / "types"), "--python-executable", str(python)]
     done = subprocess.run(
-        [sys.executable, "-m", "mypy", *how, str(script)], cwd=room, capture_output=True, text=True
+        [sys.executable, "-m", "mypy", *how, str(script)],
+        cwd=folder,
+        capture_output=True,
+        text=True,
     )
     print(f"mypy --strict: {done.stdout.strip()}")
     if done.returncode:
         sys.exit(done.stdout + done.stderr)
 
 
-def attempt(python: Path, room: Path) -> None:
+def attempt(python: Path, folder: Path) -> None:
     """What works, and what says what to install; ``python`` has wordsway and no extras."""
-    model, grid = room / "model", room / "grid.toml"
+    model, grid = folder / "model", folder / "grid.toml"
     model.mkdir(exist_ok=True)
     (model / "config.json").write_text('{"model_type": "bert"}')
     (model / "model.safetensors").write_bytes(b"")
     (model / "tokenizer.json").write_text("{}")
     grid.write_text(GRID)
-    env = _own_packages() | {"HOME": str(room)}
+    env = _own_packages() | {"HOME": str(folder)}
     wanted = [([word.format(model=model, grid=grid) for word in words], "") for words in WORKS]
     wanted += [
         ([word.format(model=model, grid=grid) for word in words], extra)
@@ -217,20 +218,20 @@ def attempt(python: Path, room: Path) -> None:
     ]
     asked = json.dumps([words for words, _ in wanted])
     command = [str(python), "-c", SCRIPT + COMMANDS, asked]
-    done = subprocess.run(command, cwd=room, env=env, capture_output=True, text=True)
+    done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True)
     if done.returncode:
         sys.exit(done.stdout + done.stderr)
     *lines, answered = done.stdout.splitlines()
     print("import and sensitivity:", *lines)
     failures = []
     for (words, extra), (status, said) in zip(wanted, json.loads(answered), strict=True):
-        told = said.strip().splitlines()
-        print(f"wordsway {' '.join(words)}: {status}" + (f", {told[-1:]}" if extra else ""))
-        refused = status == 1 and len(told) == 1 and f"'wordsway[{extra}]'" in told[0]
+        lines = said.strip().splitlines()
+        print(f"wordsway {' '.join(words)}: {status}" + (f", {lines[-1:]}" if extra else ""))
+        refused = status == 1 and len(lines) == 1 and f"'wordsway[{extra}]'" in lines[0]
         if not refused if extra else status:
             failures.append(f"{words}: {said}")
     done = subprocess.run(
-        [str(python), "-c", CLICKABLE], cwd=room, env=env, capture_output=True, text=True
+        [str(python), "-c", CLICKABLE], cwd=folder, env=env, capture_output=True, text=True
     )
     last = (done.stderr.strip().splitlines() or [""])[-1]
     print(f"ws.clickable: {last}")

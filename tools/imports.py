@@ -1,11 +1,10 @@
-"""Who imports whom in `src/wordsway`, read from the syntax: at the top of a module, inside
-functions, and for type checkers alone.
+"""The imports between modules of `src/wordsway`, read from the syntax trees.
 
-A *room* is a top-level module or folder of the package. ``ROOMS`` lists them from the ground up: a
-room imports from itself and from rooms named before it. Three kinds of imports are told apart:
+``LAYERS`` lists the top-level modules and folders of the package from the lowest to the highest: a
+layer imports from itself and from lower layers. There are three kinds of imports:
 
 ``module``    runs when the module is imported;
-``function``  runs when a function is called: it defers, and it can hide a cycle;
+``function``  runs when a function is called: deferred, and it can hide a cycle;
 ``types``     stands under ``if TYPE_CHECKING:`` and never runs.
 
 >>> [found.target for found in imports_of_source("from wordsway.maps import RAF", "wordsway.cli.x")]
@@ -24,8 +23,8 @@ from typing import Literal
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "src" / "wordsway"
 
-#: From the ground up: each room imports only from itself and from rooms named before it.
-ROOMS = (
+#: From the lowest to the highest: each imports only from itself and from lower ones.
+LAYERS = (
     "version",
     "proof_format",
     "verifier",
@@ -52,7 +51,7 @@ ROOMS = (
     "page",
     "cli",
 )
-#: The package's own front door stands above all rooms: it names everything, nothing imports it.
+#: The package's ``__init__`` is above all layers: it exports everything, nothing imports it.
 FRONT = ("__init__", "__main__")
 
 Kind = Literal["module", "function", "types"]
@@ -68,18 +67,18 @@ class Import:
     line: int
 
     @property
-    def rooms(self) -> tuple[str, str]:
-        """The room that imports, and the room it imports from."""
-        return room_of(self.source), room_of(self.target)
+    def layers(self) -> tuple[str, str]:
+        """The layer that imports, and the layer it imports from."""
+        return layer_of(self.source), layer_of(self.target)
 
     def __str__(self) -> str:
         return f"{self.source} → {self.target}"
 
 
-def room_of(module: str) -> str:
-    """The room of a dotted name.
+def layer_of(module: str) -> str:
+    """The layer of a dotted name.
 
-    >>> room_of("wordsway.maps.attention.one_matrix.view"), room_of("wordsway")
+    >>> layer_of("wordsway.maps.attention.one_matrix.view"), layer_of("wordsway")
     ('maps', '__init__')
     """
     return [*module.split("."), "__init__"][1]
@@ -185,12 +184,12 @@ def _targets(node: ast.AST, package: str, known: set[str]) -> Iterator[str]:
 
 
 def upward(found: Iterable[Import]) -> list[Import]:
-    """Imports from a room that stands above the importing one. The front door may name all."""
+    """Imports from a higher layer. ``__init__`` may import all."""
     return [
         edge
         for edge in found
-        if edge.rooms[0] not in FRONT
-        and (edge.rooms[1] in FRONT or ROOMS.index(edge.rooms[1]) > ROOMS.index(edge.rooms[0]))
+        if edge.layers[0] not in FRONT
+        and (edge.layers[1] in FRONT or LAYERS.index(edge.layers[1]) > LAYERS.index(edge.layers[0]))
     ]
 
 

@@ -1,4 +1,4 @@
-"""The notebooks, executed: `python -m tools.notebooks` writes their outputs anew."""
+"""Execute the notebooks: `python -m tools.notebooks` rewrites their outputs."""
 
 from __future__ import annotations
 

@@ -63,10 +63,10 @@ def _commands(group: Any, path: str) -> list[str]:
             lines += _commands(command, place)
             continue
         context = type(command).context_class(command, info_name=place)
-        told = [part for part in (command.help or "").split("\n\n") if part]
-        examples = [part.removeprefix("Example: ") for part in told if part.startswith("Example: ")]
+        help = [part for part in (command.help or "").split("\n\n") if part]
+        examples = [part.removeprefix("Example: ") for part in help if part.startswith("Example: ")]
         lines += [f"## {place}\n"]
-        lines += [f"{_plain(part)}\n" for part in told if not part.startswith("Example: ")]
+        lines += [f"{_plain(part)}\n" for part in help if not part.startswith("Example: ")]
         if examples:
             lines += ["```text", *examples, "```\n"]
         lines += ["| group | option | what it does |", "|---|---|---|"]

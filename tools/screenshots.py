@@ -22,7 +22,7 @@ PATIENCE = 300_000
 
 
 def page(tab: Any, target: Path) -> None:
-    """Two texts on the page, served by a process of its own."""
+    """Two texts on the page, served by a separate process."""
     serve = [sys.executable, "-m", "wordsway", "serve", "--no-open", "--port", "0"]
     with subprocess.Popen(serve, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as at:
         try:

@@ -1,5 +1,5 @@
-"""Files that somebody else wrote: tables, documents, archives, models, stores. Each is asked about
-in a process that can be left behind: an answer has to come in time, as one line or a result.
+"""Untrusted files: tables, documents, archives, models, stores. Each is read by a separate process,
+which has to end in time, with a result or an error of one line.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from typing import Any
 
 import psutil
 
-#: Seconds that an answer may take, beside the first, which imports everything; on a machine with
-#: other work, so many times longer as there are processes for each core.
+#: Time limit of an answer in seconds, except for the first, which imports everything; multiplied
+#: by the load per core on a busy machine.
 MOST, FIRST = 15.0, 120.0
 PLAIN = ["measure", "--map", "raf", "--n", "3", "--d", "4"]
 
@@ -42,7 +42,7 @@ class Opened:
 
 
 def open_hostile(folder: Path, only: int | None = None) -> Opened:
-    """Ask about every file, each within `MOST` seconds of a machine of its own."""
+    """Read every file, each within `MOST` seconds of an idle machine."""
     found = Opened()
     cases = list(hostile(folder))[:only]
     asking: _Asking | None = None
@@ -61,7 +61,7 @@ def open_hostile(folder: Path, only: int | None = None) -> Opened:
             asking = None
             continue
         status, err = answer
-        if name.startswith("store") and status != 0:  # a bad entry stops nobody
+        if name.startswith("store") and status != 0:  # a bad entry must not stop the run
             found.faults.append(f"{name}: exit {status}, {err[:200]!r}")
         elif status == 0:
             found.read += 1

@@ -1,7 +1,7 @@
 """Signals to a sweep and to its workers, at random moments, until as many as asked for have hit.
 
-After each run that was hit: does a process live on after five seconds, how long was the longest
-silence, and, once the sweep is done, is its table the one of a run that nobody disturbed?
+After each run that was hit: does a process survive for five seconds, how long was the longest
+silence, and, once the sweep is done, is its table that of an undisturbed run?
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pathlib import Path
 import psutil
 
 #: Cells of some hundredths of a second, more than a run does before it is hit: what takes time is
-#: starting Python anew after each signal.
+#: restarting Python after each signal.
 GRID = """trials = 150
 [[grid]]
 map = "rf"
@@ -55,7 +55,7 @@ class Struck:
 
 
 class Running:
-    """A sweep in a process group of its own, and when it last said something."""
+    """A sweep in a separate process group, and the time of its last output."""
 
     def __init__(self, study: Path, out: Path, *options: str) -> None:
         command = [sys.executable, "-m", "wordsway", "sweep", str(study), "--out", str(out)]
@@ -107,7 +107,7 @@ class Running:
         return sum(path.read_bytes().count(b"\n") for path in segments)
 
     def progressed(self, by: int = 1, most: float = 120.0) -> bool:
-        """Wait until so many more cells are stored; False where the run is over before."""
+        """Wait until ``count`` more cells are stored; False if the run ends first."""
         before, deadline = self.cells(), time.monotonic() + most
         while self.process.poll() is None and time.monotonic() < deadline:
             if self.cells() >= before + by:
@@ -191,7 +191,7 @@ def strike_workers(
                 except psutil.Error:
                     continue
         family = running.family()
-        # A cell whose workers were hit three times in a row is given up, and the run says so.
+        # A cell whose workers were hit three times in a row is given up, with a warning.
         given_up = ("worker died", "workers died")
         if running.finish() != 0 and not any(
             why in line for line in running.lines for why in given_up
@@ -226,7 +226,7 @@ def _complete(struck: Struck, study: Path, outs: list[Path]) -> None:
 
 
 def undisturbed(study: Path, folder: Path) -> bytes:
-    """The table of a run that nobody disturbs."""
+    """The table of an undisturbed run."""
     out = folder / "undisturbed"
     if not (out / "cells.csv").exists() and Running(study, out, "--workers", "1").finish() != 0:
         raise RuntimeError("the undisturbed run failed")

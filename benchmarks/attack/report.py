@@ -45,7 +45,7 @@ def signals(
 
 
 def files(folder: Path, strikes: int) -> Found:
-    """Files that somebody else wrote."""
+    """Untrusted files."""
     found = open_hostile(folder)
     row = (
         f"{found.tried} | {found.refused} | {found.read} | {len(found.faults)} | "
@@ -55,7 +55,7 @@ def files(folder: Path, strikes: int) -> Found:
 
 
 def requests(folder: Path, strikes: int) -> Found:
-    """Fuzzed requests against a brute force of its own."""
+    """Fuzzed requests against an independent brute force."""
     found = fuzz(strikes * REQUESTS)
     row = (
         f"{found.good:,}, {found.families:,} | {found.bad:,} | {found.least_upper:.9f} | "

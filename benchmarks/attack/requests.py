@@ -1,4 +1,5 @@
-"""Fuzzed requests to `measure`: good ones against a brute force of its own, bad ones one line each.
+"""Fuzzed requests to `measure`: good ones against an independent brute force, bad ones must give
+one line each.
 
 The brute force shares no code with the search or the certificates: features by loops in NumPy from
 the weights alone (`benchmarks.attack.definitions`), Δ by random directions and random walks.
@@ -62,7 +63,7 @@ class Fuzzed:
 
 
 def fuzz(count: int, seed: int = 0) -> Fuzzed:
-    """So many requests, half of them bad."""
+    """``count`` requests, half of them bad."""
     chance, found = random.Random(seed), Fuzzed()
     for number in range(count // 2):
         _bad(chance, found)
@@ -148,11 +149,11 @@ def _bad(chance: random.Random, found: Fuzzed) -> None:
     arguments = ["measure", *(word for pair in line.items() for word in pair)]
     status, _, err = _asked(arguments)
     found.bad += 1
-    told = repr(arguments)
+    shown = repr(arguments)
     if status not in (1, 2):
-        found.faults.append(f"{told}: exit {status}")
+        found.faults.append(f"{shown}: exit {status}")
     if err.count("\n") != 1 or "Traceback" in err or "\x1b" in err or "\x07" in err:
-        found.faults.append(f"{told}: {err[:200]!r}")
+        found.faults.append(f"{shown}: {err[:200]!r}")
 
 
 def brute_force(name: str, phi: Any, X: Any, radius: float, noise: Any) -> float:

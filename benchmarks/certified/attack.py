@@ -1,10 +1,10 @@
 """`python -m benchmarks certified [COUNT]`: adversarial instances against their certificates.
 
 Families of ten: four random instances of one kind, and six changes of the best of them, each kept
-if attained ÷ certified grows. Δ is found by random directions, landmarks and an evolution of its
-own, with the map's definition in float64 alone. Where that ratio is above `CLOSE`, attained is
-computed once more in 50 digits. Families are numbered, seeded by their number and kept in a file,
-so that a run can be continued.
+if attained ÷ certified grows. Δ is found by random directions, landmarks and a separate
+evolution, with the map's definition in float64 alone. Where that ratio is above `CLOSE`, attained
+is computed once more in 50 digits. Families are numbered, seeded by their number and stored, so
+that a run can be continued.
 """
 
 from __future__ import annotations
