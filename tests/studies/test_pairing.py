@@ -109,7 +109,7 @@ def test_slopes_use_both_ends(tmp_path: Path) -> None:
     assert found.loc[0.5, "slope"] == pytest.approx(expected)
     assert (found["certified_low"] < found["low"]).all()
     assert (found["certified_high"] > found["high"]).all()
-    with pytest.raises(ws.InputError, match="several n"):
+    with pytest.raises(ws.InputError, match="at least 3 lengths"):
         ws.sweep(own_functions.raf, tmp_path, grid={"n": 3, "d": 4}, trials=4).slopes()
 
 

@@ -64,12 +64,10 @@ def check_setting(update: str, loss: str, penalty: float) -> FlipSetting:
         )
     if loss not in LOSSES:
         raise InputError(f"a loss among {', '.join(LOSSES)}", repr(loss), "choose one of them")
-    if (penalty > 0) != (loss == "penalised"):
-        raise InputError(
-            "a penalty > 0 with the penalised loss, and only there",
-            penalty,
-            "the paper uses 1, 0.1 and 0.01",
-        )
+    if penalty <= 0 and loss == "penalised":
+        raise InputError("a penalty > 0", penalty, "the paper uses 1, 0.1 and 0.01")
+    if penalty > 0 and loss != "penalised":
+        raise InputError("a penalty with the penalised loss alone", loss, "use the loss penalised")
     return FlipSetting(update, loss, penalty)
 
 

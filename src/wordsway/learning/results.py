@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,16 @@ def difficulty(error: float, gamma: float) -> tuple[float, float]:
     True
     """
     return max(error, FLIPPED), gamma
+
+
+def ignored_share(error: float, gamma: float) -> float | None:
+    """√Err/(2 − γ): 1 if the word is ignored, 0 if the flip is learnt; None for γ ≥ 2, where the
+    old model already flips by itself.
+
+    >>> ignored_share(1.0, 1.0), ignored_share(0.25, 0.5), ignored_share(0.0, 2.5)
+    (1.0, 0.3333333333333333, None)
+    """
+    return None if gamma >= 2 else math.sqrt(error) / (2 - gamma)
 
 
 def blind_curve(label: str) -> ReferenceLine:

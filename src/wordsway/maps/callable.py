@@ -60,7 +60,14 @@ class CallableMap(FeatureMap):
 
     def _call(self, X: torch.Tensor) -> torch.Tensor:
         # A copy: functions may work in place (nn.ReLU(inplace=True)), texts stay as they are.
-        out = self.function(X.to(self.dtype, copy=True))
+        try:
+            out = self.function(X.to(self.dtype, copy=True))
+        except RuntimeError as error:
+            raise InputError(
+                f"a callable of texts (…, n, d) in {self.dtype}".replace("torch.", ""),
+                str(error).strip().partition("\n")[0],
+                "give its weights that dtype (or pass dtype=), and transpose with x.mT",
+            ) from error
         if not isinstance(out, torch.Tensor) or out.shape[:1] != X.shape[:1]:
             kept = isinstance(out, torch.Tensor)
             raise InputError(

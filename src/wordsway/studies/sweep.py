@@ -25,6 +25,9 @@ from wordsway.studies.tables import cells_frame, setting_columns
 if TYPE_CHECKING:
     import pandas
 
+#: The fewest lengths n that a slope is fitted to.
+LENGTHS = 3
+
 
 @dataclass(frozen=True)
 class Sweep(Result, brief="folder"):
@@ -48,6 +51,7 @@ class Sweep(Result, brief="folder"):
             "interrupted": self.tally.interrupted,
             "seconds": self.tally.seconds,
             "means": _records(self.means()),
+            "slopes": _records(self.slopes()) if self.has_slopes else [],
             "store": str(self.folder / "store"),
             "tables": [str(path) for path in self.tables],
             "versions": versions(),
@@ -94,6 +98,11 @@ class Sweep(Result, brief="folder"):
             )
         return variance_components(*self._values())
 
+    @property
+    def has_slopes(self) -> bool:
+        """Whether there are enough lengths n for a slope."""
+        return "n" in self.cells and self.cells["n"].nunique() >= LENGTHS
+
     def slopes(self) -> pandas.DataFrame:
         """How S falls with n in every setting: the slope of log S on log n with its 95 % interval
         (``low`` … ``high`` of the attained values, ``certified_low`` … of everything between both
@@ -102,14 +111,15 @@ class Sweep(Result, brief="folder"):
         """
         import pandas
 
+        if not self.has_slopes:
+            expected = f"a sweep over at least {LENGTHS} lengths n"
+            raise InputError(expected, "fewer", 'pass grid={"n": [10, 20, 40]}')
         values, settings = self._values()
-        if "n" not in values or values["n"].nunique() < 2:
-            raise InputError("a sweep over several n", "one n", 'pass grid={"n": [10, 20, …]}')
         by = ["measured", *(name for name in settings if name != "n")]
         rows = []
         for group, cells in values.groupby(by, dropna=False, sort=True):
             cells = cells[cells["value"] > 0]
-            if len(cells) < 3 or cells["n"].nunique() < 2:
+            if cells["n"].nunique() < LENGTHS:
                 continue
             found = slope(cells["n"], cells["value"])
             row = {"slope": found.value, "low": found.low, "high": found.high}
@@ -141,7 +151,7 @@ def _law(cells: pandas.DataFrame) -> dict[str, Any]:
     """The best law of one setting, and the errors of all."""
     draw = [name for name in ("seed", "trial", "weights") if name in cells]
     table = cells.pivot_table(index=draw, columns="n", values="value").dropna()
-    if table.shape[1] < 3 or table.empty:
+    if table.shape[1] < LENGTHS or table.empty:
         return {}
     found = laws(table.columns.to_numpy(), table.to_numpy())
     return {"law": found.best} | {f"{one.law}_error": one.error for one in found.laws}

@@ -1,4 +1,4 @@
-"""Learning after a one-word change: predictions, the error and its certified floor."""
+"""Learning after a one-word change: predictions, the error and its certified bound."""
 
 from __future__ import annotations
 
@@ -9,38 +9,49 @@ from typing import Any
 
 from wordsway.core.chart import Chart, Panel, PointSeries
 from wordsway.core.format import format_bytes, format_seconds
-from wordsway.learning.results import FLIPPED, FlipResult, blind_curve, difficulty
+from wordsway.learning.results import (
+    FLIPPED,
+    FlipResult,
+    blind_curve,
+    difficulty,
+    ignored_share,
+)
 from wordsway.render import blocks as b
-from wordsway.render.numbers import number
+from wordsway.render.numbers import at_least, number
 from wordsway.render.views.common import provenance
 from wordsway.render.views.measurement import request_facts
 from wordsway.studies.flips import FlipTrials, learning_of
+
+
+def _share(value: float | None) -> str:
+    return "–" if value is None else f"{value:.2f}"
 
 
 def _spelled(name: str, row: Mapping[str, Any]) -> str:
     return "–" if row[name] is None else f"{row[name]:.3g}"
 
 
-#: f before the update on X and on X^i(Δ), then after it.
+#: The outcome, then f on X and on X^i(Δ) before the update, and on X^i(Δ) after it.
 COLUMNS = (
     b.Column("y", cell=lambda row: f"{row['label']:+d}"),
+    b.Column("ignored", cell=lambda row: _share(ignored_share(row["error"], row["gamma"]))),
     *(
         b.Column(name, cell=partial(_spelled, field))
         for name, field in (
-            ("before", "before_original"),
-            ("→ Δ", "before_changed"),
-            ("after", "after_original"),
-            ("→ Δ", "after_changed"),
             ("error", "error"),
-            ("floor", "bound"),
+            ("bound", "bound"),
             ("γ", "gamma"),
             ("A", "alignment"),
+            ("f", "before_original"),
+            ("f(Δ)", "before_changed"),
+            ("new f(Δ)", "after_changed"),
         )
     ),
 )
 KEY = (
-    "before, after: the prediction on the text and, after →, on the changed one; the wanted label "
-    "is −y; floor: lower bound of the error, from the certified S"
+    "ignored: √Err/(2 − γ), 1 if the word is ignored, 0 if the flip is learnt, – for γ ≥ 2; bound: "
+    "a lower bound of the error, from the certified S; f, f(Δ): the old prediction on the text and "
+    "on the changed one; new f(Δ): the prediction after the update, −y is wanted"
 )
 #: The smallest ends of the axes.
 RIGHT, TOP = 3.0, 5.0
@@ -58,13 +69,13 @@ def update_line(update: str, loss: str, penalty: float, train: int) -> str:
 
 
 def error_chart(title: str, rows: Sequence[Mapping[str, Any]], labels: Sequence[str]) -> Chart:
-    """Every row with its certified floor, and the curve of a layer that ignores the word."""
+    """Every row with its certified bound, and the curve of a layer that ignores the word."""
     x = [float(row["gamma"]) for row in rows]
     points = [PointSeries("error", x, [float(row["error"]) for row in rows], 1, "o", labels)]
     if floors := [row for row in rows if row["bound"] is not None]:
         bounds = [float(row["bound"]) for row in floors]
         floor_x = [float(row["gamma"]) for row in floors]
-        points.append(PointSeries("certified floor", floor_x, bounds, 0, "_"))
+        points.append(PointSeries("certified lower bound", floor_x, bounds, 0, "_"))
     panel = Panel(
         title,
         references=[blind_curve("(2 − γ)²: the word is ignored")],
@@ -99,8 +110,8 @@ def flip_result_view(result: FlipResult) -> b.ResultView:
         "radius of the ball": number(result.radius),
     }
     best = result.best
-    floor = "no certificate" if best.bound is None else f"floor {number(best.bound)}"
-    title = f"error {number(best.error)} at row {best.position} ({floor}), γ = {number(best.gamma)}"
+    bound = "no certificate" if best.bound is None else f"at least {at_least(best.bound)}"
+    title = f"error {number(best.error)} at row {best.position} ({bound}), γ = {number(best.gamma)}"
     return b.ResultView(
         "The error after a one-word change",
         [b.headline(title), table, b.soft(KEY), b.source(about)],
@@ -143,7 +154,10 @@ def _errors(result: FlipTrials) -> str:
     if not errors:
         return "no trial was finished"
     ends = f"from {number(errors[0])} to {number(errors[-1])}"
-    return f"error: median {number(statistics.median(errors))}, {ends}"
+    shares = [ignored_share(trial["error"], trial["gamma"]) for trial in result.trials]
+    known = [share for share in shares if share is not None]
+    learnt = f"ignored: median {_share(statistics.median(known))}" if known else "γ ≥ 2"
+    return f"{learnt} · error: median {number(statistics.median(errors))}, {ends}"
 
 
 def _remarks(trial: dict[str, Any]) -> list[str]:

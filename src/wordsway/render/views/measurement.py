@@ -5,8 +5,9 @@ from __future__ import annotations
 from functools import partial
 
 from wordsway.core.format import format_bytes, format_seconds
+from wordsway.intervals import CONVERGED
 from wordsway.render import blocks as b
-from wordsway.render.numbers import count, digits, largest, number
+from wordsway.render.numbers import at_least, count, digits, largest, number
 from wordsway.render.views.common import provenance
 from wordsway.render.views.sensitivity import KEY, OVER, average_line, interval_columns
 from wordsway.studies.forecast import Forecast
@@ -69,6 +70,9 @@ def measurement_view(result: Measurement) -> b.ResultView:
     request = result.request
     blocks: list[b.Block] = [b.headline(request_line(request)), _table(result)]
     blocks.append(b.plain(b.Span(f"S, {rows_line(request)}: ", "bold"), _mean(result)))
+    if loose := sum(trial.status != CONVERGED for trial in result.trials):
+        remedy = "a longer search (effort= in Python) may attain more"
+        blocks.append(b.soft(f"not converged in {loose} of {len(result.trials)} trials: {remedy}"))
     average = average_line(result.averages)
     if average is not None:
         blocks.append(b.plain(f"on average, {average}"))
@@ -93,7 +97,7 @@ def _mean(result: Measurement) -> str:
     spread = "" if result.sd is None else f" ± {digits(result.sd, 2)} (sd)"
     kinds = sorted({trial.certificate for trial in result.trials if trial.certificate})
     certificate = f"certificate: {', '.join(kinds)}" if kinds else "no certificate"
-    return f"mean attained {number(result.mean)}{spread} · {certificate}"
+    return f"mean attained {at_least(result.mean)}{spread} · {certificate}"
 
 
 def _table(result: Measurement) -> b.Table:

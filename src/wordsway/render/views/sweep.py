@@ -54,8 +54,7 @@ def _comparisons(result: Sweep) -> Iterator[b.Block]:
         )
         yield b.headline(f"differences from {paired}, paired")
         yield frame_table(_varying(found, *(f"{name}_first" for name in names)), shown=30)
-    several = "n" in result.cells and result.cells["n"].nunique() > 1
-    if several and not (found := result.slopes()).empty:
+    if result.has_slopes and not (found := result.slopes()).empty:
         yield b.headline("slopes of log S on log n")
         yield frame_table(_varying(found), shown=30)
 
@@ -111,6 +110,7 @@ def _panel(name: str, measured: str, table: pandas.DataFrame) -> Panel:
     return Panel(
         f"{name}: mean ± sd over trials{more}",
         curves[:MOST],
+        logarithmic=measured == "S" and bool((table["mean"] > 0).all()),
         y_label=LABELS.get(measured, measured),
     )
 
