@@ -164,38 +164,13 @@ def test_two_runs_share_a_store(tmp_path: Path) -> None:
     assert len(list((tmp_path / "segments").glob("*.log"))) == 2
 
 
-def old_store(folder: Path, packed: bool) -> None:
-    """Six cells as version 0.2.0 stored them, and one that is broken."""
-    rows = []
-    for job in small_cells():
-        record = {"content": job.content, "outputs": fake(job).outputs, "facts": {"host": "old"}}
-        document = json.dumps(record, sort_keys=True, ensure_ascii=False)
-        rows.append((job.key, hashlib.sha256(document.encode()).hexdigest(), document))
-    rows.append(("0" * 64, "1" * 64, "{}"))
-    (folder / ("packed" if packed else "cells")).mkdir(parents=True)
-    if packed:
-        frame = pandas.DataFrame(rows, columns=["key", "sha256", "document"])
-        frame.to_parquet(folder / "packed" / f"{'0' * 32}.parquet")
-        return
-    for key, checksum, document in rows:
-        (folder / "cells" / f"{key}.json").write_text(f"{checksum}\n{document}")
-
-
-@pytest.mark.parametrize("packed", [False, True])
-def test_a_store_of_version_0_2_0_is_read_on_request(
-    tmp_path: Path, packed: bool, caplog: pytest.LogCaptureFixture, capsys: Any
+def test_a_store_of_version_0_2_0_is_reported(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    old_store(tmp_path / "store", packed)
-    assert len(Store(tmp_path / "store")) == 0 and "wordsway data migrate" in caplog.text
-    assert run(["data", "migrate", str(tmp_path)]) == 0
-    assert "6 results converted" in capsys.readouterr().out
+    (tmp_path / "store" / "cells").mkdir(parents=True)
+    assert len(Store(tmp_path / "store")) == 0 and "recomputed" in caplog.text
     caplog.clear()
-    store = Store(tmp_path / "store")
-    assert caplog.text == "" and {job.key for job in small_cells()} == dict(store.records()).keys()
-    assert set(cells_frame(store, facts=True)["host"]) == {"old"}
-    assert run(["data", "migrate", str(tmp_path / "store"), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["migrated"] == 0
-    assert run(["data", "migrate", str(tmp_path / "nowhere")]) == 2
+    assert len(Store(tmp_path / "store")) == 0 and caplog.text == ""
 
 
 def test_the_table_holds_what_the_folder_holds(

@@ -1,4 +1,4 @@
-"""`wordsway data`: corpora and models, and stores of an earlier version."""
+"""`wordsway data`: corpora and models."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from wordsway.cli.options import AS_JSON, option
 from wordsway.cli.output import echo_json, print_result, progress_line
 from wordsway.data import entry, get, present
 from wordsway.data.fetch import catalogue
-from wordsway.engine.migrate import migrate
 
 data_app = typer.Typer(
     help="List and download corpora and models.",
@@ -61,20 +60,5 @@ def get_command(
         echo_json(found[0] if len(found) == 1 else found)
 
 
-def migrate_command(
-    folder: Annotated[
-        Path, typer.Argument(help="A folder of results (--out), or its store subfolder.")
-    ],
-    as_json: bool = AS_JSON,
-) -> None:
-    """Convert the results stored by version 0.2.0 to the current format."""
-    count = migrate(folder)
-    if as_json:
-        echo_json({"folder": str(folder), "migrated": count})
-    else:
-        typer.echo(f"{count:,} results converted; cells/ and packed/ can be deleted")
-
-
 data_app.command("list")(list_command)
 data_app.command("get")(get_command)
-data_app.command("migrate")(migrate_command)

@@ -65,9 +65,7 @@ class Store:
         older = [name for name in ("cells", "packed") if (self.folder / name).is_dir()]
         if older and not self.segments.exists():
             log.warning(
-                "%s is a store of version 0.2.0: read it with `wordsway data migrate %s`; "
-                "otherwise its jobs are recomputed",
-                self.folder,
+                "%s is a store of version 0.2.0, whose jobs are recomputed: searches have changed",
                 self.folder,
             )
         try:
