@@ -67,7 +67,7 @@ def test_icml_has_its_widths_letters_and_no_titles(name: str) -> None:
     """A column or the text wide; 7 to 9 points, serif; nothing sticks out, no two names touch."""
     result, inches = PRINTED[name]
     with house_style("icml"):
-        drawn = figure(result, "png", "icml")
+        drawn = figure(result, "icml")
         drawn.draw_without_rendering()
     assert drawn.get_figwidth() == inches and drawn.get_figheight() < 9
     assert {text.get_fontfamily()[0] for text in letters(drawn)} == {"STIXGeneral"}
@@ -85,7 +85,7 @@ def test_icml_has_its_widths_letters_and_no_titles(name: str) -> None:
 
 
 def test_a_picture_on_a_screen_keeps_its_titles() -> None:
-    drawn = figure(chart(2), "png")
+    drawn = figure(chart(2))
     assert [axes.get_title() for axes in drawn.axes] == ["RAF · texts 0", "RAF · texts 1"]
 
 
@@ -97,7 +97,7 @@ def test_bands_are_one_sd_and_certificates_thin_lines() -> None:
     """The band of ± 1 sd around the means; the certified ends are a line of their own, which stops
     where there is none, and has one key for all curves.
     """
-    drawn = figure(chart(1), "png")
+    drawn = figure(chart(1))
     lines, bands = parts(drawn.axes[0])
     assert len(bands) == 3, "none for any row"
     heights = np.asarray(bands[0].get_paths()[0].vertices)
@@ -120,7 +120,7 @@ def test_labels_of_ticks_and_points_stay_apart() -> None:
     """10 and 20 would touch at this width; the label of a valley is below it."""
     labels = ["", "4.6×", "13.9×", "17.9×"]
     line = Curve("Δ", [0, 1, 2, 3], [0.1, 0.4, 0.3, 0.9], labels=labels)
-    drawn = figure(Chart([Panel("", [Curve("S", N, MEAN)]), Panel("", [line])]), "png")
+    drawn = figure(Chart([Panel("", [Curve("S", N, MEAN)]), Panel("", [line])]))
     drawn.draw_without_rendering()
     ticks = [text.get_text() for text in drawn.axes[0].get_xticklabels()]
     assert ticks == ["10", "50", "100", "250"]

@@ -28,7 +28,6 @@ from wordsway.render.files import save
 from wordsway.render.html import fragment, page
 from wordsway.render.numbers import number
 from wordsway.render.plot import figure
-from wordsway.render.plot.style import drawable
 from wordsway.render.terminal import HEAT, MARKS, level, panel
 from wordsway.render.views import view_of
 from wordsway.render.views import words as wording
@@ -392,7 +391,7 @@ def test_swaps_of_a_word_that_was_not_searched_are_listed_too():
 @pytest.mark.parametrize("name", TEXTS)
 def test_figures_show_the_numbers_of_the_words(name):
     words = words_of(TEXTS[name], twin=True)
-    drawn: Any = figure(words, "png")
+    drawn: Any = figure(words)
     if not words.words:
         return
     shown = [words.words[place] for place in sorted(ranked(words)[:DRAWN])]
@@ -411,12 +410,6 @@ def test_figures_show_the_numbers_of_the_words(name):
     labels = [label.get_text() for label in drawn.axes[0].get_yticklabels()]
     assert len(set(labels)) == len(labels) == len(shown)
     assert not any(HARMFUL.search(label) for label in labels)
-
-
-def test_characters_that_no_font_has_are_replaced():
-    assert drawable("price $5$ [b]") == "price $5$ [b]"
-    assert drawable("\x00\x1b") == "��"
-    assert drawable("a\U000e0001\U00012345") == "a�□"
 
 
 def test_tables_come_back_as_they_were(tmp_path):

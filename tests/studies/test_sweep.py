@@ -126,13 +126,13 @@ def test_cells_that_learn_beside_cells_that_measure(tmp_path: Path) -> None:
     means = result.means().set_index("measured")
     assert means["trials"].to_dict() == {"S": 3, "error": 2}
     assert means["mean"]["error"] == 0.25
-    axes = view_figure(view_of(result), "png").axes
+    axes = view_figure(view_of(result)).axes
     assert {part.get_ylabel() for part in axes} == {"word sensitivity S", "error after the change"}
 
 
 def test_curves_of_a_picture_are_named_by_their_settings(tmp_path: Path) -> None:
     requests = [replace(BASE, n=n, options={"heads": heads}) for heads in (2, 4) for n in (6, 12)]
     result = swept(tmp_path, [record(each, trial) for each in requests for trial in range(2)])
-    labels = view_figure(view_of(result), "png").axes[0].get_legend_handles_labels()[1]
+    labels = view_figure(view_of(result)).axes[0].get_legend_handles_labels()[1]
     curves = [label for label in labels if label != CERTIFIED]
     assert curves == ["attention, heads 2", "attention, heads 4"]

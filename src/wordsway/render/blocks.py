@@ -237,7 +237,7 @@ Picture = Chart | Bars | Matrices | Texts
 @dataclass(frozen=True)
 class ResultView:
     """How a result looks: blocks for terminal, notebook and page; ``lead`` above and facts below
-    them on the page; a picture, or the first table if there is none.
+    them on the page; and perhaps a picture.
 
     ``data`` is what the browser's modules draw from, where ``script`` names one of them.
     """

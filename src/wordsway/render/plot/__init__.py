@@ -12,10 +12,10 @@ from wordsway.render.plot.style import for_print, house_style, write
 from wordsway.render.views import view_of
 
 
-def figure(result: Result, kind: str, style: str = "") -> Figure:
+def figure(result: Result, style: str = "") -> Figure:
     """The picture of the result's view; ``style`` "icml" is for print."""
     with house_style(style):
-        drawn = view_figure(view_of(result), kind)
+        drawn = view_figure(view_of(result))
         if style:
             for_print(drawn)
         return drawn
@@ -24,4 +24,4 @@ def figure(result: Result, kind: str, style: str = "") -> Figure:
 def save(result: Result, path: Path, kind: str, style: str = "") -> None:
     """Write one file: png, svg or pdf."""
     with house_style(style):
-        write(figure(result, kind, style), path, kind, dpi=300 if style else 160)
+        write(figure(result, style), path, kind, dpi=300 if style else 160)

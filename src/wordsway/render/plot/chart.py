@@ -20,7 +20,8 @@ from matplotlib.patches import Polygon
 from matplotlib.ticker import LogLocator, MaxNLocator
 
 from wordsway.core.chart import Chart, Curve, Panel, PointSeries
-from wordsway.render.plot.style import GREY, INK, PALETTE, in_lines, key_below, spelled
+from wordsway.core.escape import one_line
+from wordsway.render.plot.style import GREY, INK, PALETTE, in_lines, key_below
 
 #: From this ratio of the largest to the smallest value on, ticks are powers of ten.
 DECADE = 10.0
@@ -34,7 +35,7 @@ CERTIFIED = "certified upper bound"
 UNKNOWN = "#ffffff"
 
 
-def chart_figure(chart: Chart, kind: str) -> Figure:
+def chart_figure(chart: Chart) -> Figure:
     """The panels in rows, with a key each or one for all; a panel with names fills a row."""
     lists = [panel for panel in chart.panels if panel.names]
     panels = [panel for panel in chart.panels if not panel.names]
@@ -46,13 +47,13 @@ def chart_figure(chart: Chart, kind: str) -> Figure:
     size = (width + (2.4 if chart.shared_key else 0.0), sum(heights) or high)
     figure = Figure(figsize=size, layout="constrained")
     if chart.title:
-        figure.suptitle(spelled(chart.title, kind), fontsize=11)
+        figure.suptitle(one_line(chart.title), fontsize=11)
     parts: list[Any] = [figure]
     if lists:
         found: Any = figure.subfigures(len(heights), 1, height_ratios=heights, squeeze=False)
         parts = list(found[:, 0])
     for part, panel in zip(parts, lists, strict=False):
-        draw_names(part.subplots(), panel, kind)
+        draw_names(part.subplots(), panel)
     shared = _only_points(panels)
     if panels or not lists:
         grid = parts[-1].subplots(
@@ -60,7 +61,7 @@ def chart_figure(chart: Chart, kind: str) -> Figure:
         )
         axes_list: list[Axes] = list(grid.flat)
         for axes, panel in zip(axes_list, panels, strict=False):
-            draw_panel(axes, panel, kind, round(11.5 * wide))
+            draw_panel(axes, panel, round(11.5 * wide))
             if not (chart.shared_key or panel.ticks):
                 _key(axes, panel)
         for axes in axes_list[len(panels) :]:
@@ -86,29 +87,29 @@ def _only_points(panels: Sequence[Panel]) -> bool:
     return all(panel.points and not panel.curves for panel in panels)
 
 
-def draw_names(axes: Axes, panel: Panel, kind: str) -> None:
+def draw_names(axes: Axes, panel: Panel) -> None:
     """Rows with names from the top, and points with their intervals in them."""
     for reference in panel.references:
         axes.plot(reference.x, reference.y, color=GREY, linestyle=reference.style, linewidth=1)
     for points in panel.points:
         colour, marker = _look(points.colour)
-        label = spelled(points.label, kind)
+        label = one_line(points.label)
         axes.scatter(points.x, points.y, 34, color=colour, marker=marker, label=label, zorder=3)
         axes.hlines(points.y[: len(points.low)], points.low, points.high, color=colour, alpha=0.6)
-    axes.set_yticks(range(len(panel.names)), [spelled(name, kind) for name in panel.names])
+    axes.set_yticks(range(len(panel.names)), [one_line(name) for name in panel.names])
     axes.set_ylim(len(panel.names) - 0.5, -0.5)
     axes.set_xlim(None if panel.right is None else 0, 1.0 if panel.right is None else panel.right)
     axes.grid(visible=True)
     axes.tick_params(axis="y", length=0)
-    axes.set_xlabel(spelled(panel.x_label, kind))
-    axes.set_title(spelled(panel.title, kind), fontsize=9, loc="right")
+    axes.set_xlabel(one_line(panel.x_label))
+    axes.set_title(one_line(panel.title), fontsize=9, loc="right")
     axes.legend(fontsize=9, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3)
 
 
-def draw_panel(axes: Axes, panel: Panel, kind: str, letters: int) -> None:
+def draw_panel(axes: Axes, panel: Panel, letters: int) -> None:
     axes.grid(visible=True)
     for curve in panel.curves:
-        _curve(axes, curve, kind)
+        _curve(axes, curve)
     for reference in panel.references:
         colour = GREY if reference.colour is None else _look(reference.colour)[0]
         axes.plot(
@@ -117,33 +118,33 @@ def draw_panel(axes: Axes, panel: Panel, kind: str, letters: int) -> None:
             linestyle=reference.style,
             linewidth=1.2,
             color=colour,
-            label=spelled(reference.label, kind),
+            label=one_line(reference.label),
         )
     for points in panel.points:
-        _points(axes, panel, points, kind)
+        _points(axes, panel, points)
     if panel.tiles:
         draw_tiles(axes, panel)
     if panel.ticks:
-        axes.set_xticks(list(panel.ticks), [spelled(one, kind) for one in panel.ticks.values()])
+        axes.set_xticks(list(panel.ticks), [one_line(one) for one in panel.ticks.values()])
     elif panel.curves:
         _scales(axes, panel)
     if panel.right is not None:
         axes.set_xlim(0, panel.right)
     if panel.top is not None:
         axes.set_ylim(0, panel.top)
-    axes.set_xlabel(spelled(panel.x_label, kind))
-    axes.set_ylabel(spelled(panel.y_label, kind))
-    title = in_lines(spelled(panel.title, kind), letters)
+    axes.set_xlabel(one_line(panel.x_label))
+    axes.set_ylabel(one_line(panel.y_label))
+    title = in_lines(one_line(panel.title), letters)
     axes.set_title(title, fontsize=8.5 if panel.ticks else 11 if panel.curves else 10)
 
 
-def _curve(axes: Axes, curve: Curve, kind: str) -> None:
+def _curve(axes: Axes, curve: Curve) -> None:
     colour, marker = _look(curve.colour)
     marker = marker if curve.marker is None else curve.marker
     look: dict[str, Any] = {"markersize": 5, "linewidth": 1.5}
     if curve.dashed:
         look = {"linestyle": "--", "markerfacecolor": "white", "markersize": 4, "linewidth": 1.0}
-    label = spelled(curve.label, kind)
+    label = one_line(curve.label)
     axes.plot(curve.x, curve.mean, color=colour, marker=marker, label=label, **look)
     ends = [math.nan if end is None else end for end in curve.upper]  # a gap in the line
     if curve.lower:
@@ -167,7 +168,7 @@ def _curve(axes: Axes, curve: Curve, kind: str) -> None:
             "center" if (before > mean) == (after > mean) else "right" if after > mean else "left"
         )
         axes.annotate(
-            spelled(text, kind),
+            one_line(text),
             (at, mean),
             (0, -8 if valley else 6),
             textcoords="offset points",
@@ -177,7 +178,7 @@ def _curve(axes: Axes, curve: Curve, kind: str) -> None:
         )
 
 
-def _points(axes: Axes, panel: Panel, points: PointSeries, kind: str) -> None:
+def _points(axes: Axes, panel: Panel, points: PointSeries) -> None:
     """Points beyond the axes stand on their edge."""
     colour, _ = _look(points.colour)
     look: dict[str, Any] = {"facecolors": "none", "edgecolors": colour}
@@ -193,12 +194,12 @@ def _points(axes: Axes, panel: Panel, points: PointSeries, kind: str) -> None:
         linewidths=1.3,
         zorder=2,
         clip_on=False,
-        label=spelled(points.label, kind),
+        label=one_line(points.label),
         **look,
     )
     for x, y, text in zip(points.x, points.y, points.labels, strict=False):
         axes.annotate(
-            spelled(text, kind),
+            one_line(text),
             (min(x, right), min(y, top)),
             (5, 4),
             textcoords="offset points",

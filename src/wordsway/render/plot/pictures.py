@@ -1,4 +1,4 @@
-"""Pictures of views: bars, matrices, curves, texts, and a table if there is no picture."""
+"""Pictures of views: bars, matrices, curves and texts."""
 
 from __future__ import annotations
 
@@ -14,16 +14,15 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from wordsway.core.chart import Chart
-from wordsway.core.escape import runs_right_to_left, shortened
+from wordsway.core.errors import InputError
+from wordsway.core.escape import one_line, runs_right_to_left, shortened
 from wordsway.render import blocks as b
 from wordsway.render.numbers import hundredths, largest, number
 from wordsway.render.plot.chart import chart_figure, draw_panel
-from wordsway.render.plot.style import BLUE, GREY, INK, ORANGE, spelled
+from wordsway.render.plot.style import BLUE, GREY, INK, ORANGE
 
-#: Bars that are drawn; rows of a table, and letters of a cell.
-MOST_BARS, ROWS, LETTERS = 60, 30, 24
-#: Letters of a cell in a table of one column, and lines of a paragraph.
-WIDE, LINES = 90, 7
+#: Bars that are drawn, and lines of a paragraph.
+MOST_BARS, LINES = 60, 7
 #: Up to this many tokens the cells of a matrix carry numbers, and up to this many every token is
 #: named, with at most this many letters.
 NUMBERED, NAMED, TOKEN = 14, 80, 14
@@ -32,40 +31,29 @@ HEAT = LinearSegmentedColormap.from_list(
 )
 
 
-def view_figure(view: b.ResultView, kind: str) -> Figure:
-    """The view's picture, or its first table."""
-    picture = view.picture() if view.picture is not None else None
-    if picture is not None:
-        return _figure(picture, kind)
-    tables = [
-        inner
-        for block in view.blocks
-        for inner in (block.blocks if isinstance(block, b.Fold) else (block,))
-        if isinstance(inner, b.Table)
-    ]
-    lines = [_text(block.parts) for block in view.blocks if isinstance(block, b.Sentence)]
-    parts = [[part] for line in lines for part in textwrap.wrap(line)]
-    table = tables[0] if tables else b.Table([b.Column("", "text")], parts)
-    return _table(view.title, table, kind)
-
-
-def _figure(picture: b.Picture, kind: str) -> Figure:
+def view_figure(view: b.ResultView) -> Figure:
+    """The view's picture."""
+    picture = None if view.picture is None else view.picture()
+    if picture is None:
+        raise InputError(
+            "a result with a picture", f"“{view.title}”, which has none", "save it as .html or .csv"
+        )
     if isinstance(picture, Chart):
-        return chart_figure(picture, kind)
+        return chart_figure(picture)
     if isinstance(picture, b.Texts):
-        return _texts(picture, kind)
-    return _bars(picture, kind) if isinstance(picture, b.Bars) else _matrices(picture, kind)
+        return _texts(picture)
+    return _bars(picture) if isinstance(picture, b.Bars) else _matrices(picture)
 
 
-def _wrapped(text: str, kind: str, letters: int) -> str:
-    return "\n".join(textwrap.fill(spelled(line, kind), letters) for line in text.split("\n"))
+def _wrapped(text: str, letters: int) -> str:
+    return "\n".join(textwrap.fill(one_line(line), letters) for line in text.split("\n"))
 
 
-def _bars(bars: b.Bars, kind: str) -> Figure:
+def _bars(bars: b.Bars) -> Figure:
     """Columns of bars with common names, and layers or curves next to them."""
     names = bars.names[:MOST_BARS]
     rows = max(1 if bars.beside is None else 6, len(names))
-    title = _wrapped(bars.title, kind, 78)
+    title = _wrapped(bars.title, 78)
     widths = [7.2 if bars.beside is None and len(bars.columns) < 2 else 3.4] + [2.3] * (
         len(bars.columns) - 1
     )
@@ -75,7 +63,7 @@ def _bars(bars: b.Bars, kind: str) -> Figure:
         widths = [5.8, 4.7]
     more = len(bars.names) - MOST_BARS
     title += f"\nthe first {MOST_BARS} of {len(bars.names):,}" if more > 0 else ""
-    note = _wrapped(bars.note, kind, max(50, int(13 * sum(widths))))
+    note = _wrapped(bars.note, max(50, int(13 * sum(widths))))
     size = (sum(widths), 1.5 + 0.26 * rows + 0.15 * (title + note).count("\n"))
     figure = Figure(figsize=size, layout="constrained")
     figure.suptitle(title, fontsize=10.5)
@@ -85,8 +73,8 @@ def _bars(bars: b.Bars, kind: str) -> Figure:
     shades = (BLUE if bars.key else ORANGE, *["#c9b8a8"] * len(bars.columns))
     for panel, column, colour in zip(axes, bars.columns, shades, strict=False):
         _bar_column(panel, column, colour, bars.key or ("", ""))
-        panel.set_xlabel(_wrapped(column.label, kind, 64))
-        panel.set_yticks(range(len(names)), [_name(name, kind) for name in names])
+        panel.set_xlabel(_wrapped(column.label, 64))
+        panel.set_yticks(range(len(names)), [_name(name) for name in names])
         panel.tick_params(axis="y", length=0, labelleft=panel is axes[0])
         panel.set_ylim(rows - 0.4, -0.6)
     for at, label, style in bars.lines:
@@ -97,7 +85,7 @@ def _bars(bars: b.Bars, kind: str) -> Figure:
     if isinstance(bars.beside, b.LayerHeat):
         _layers(figure, axes[-1], bars.beside, rows)
     elif bars.beside is not None:
-        draw_panel(axes[-1], bars.beside.panels[0], kind, 40)
+        draw_panel(axes[-1], bars.beside.panels[0], 40)
         axes[-1].legend(fontsize=9)
     figure.supxlabel(note, fontsize=7.5, color=GREY, x=0.02, ha="left")
     return figure
@@ -155,14 +143,14 @@ def _layers(figure: Figure, axes: Axes, layers: b.LayerHeat, rows: int) -> None:
     colour_scale(figure, mesh, [axes], layers.label)
 
 
-def _texts(picture: b.Texts, kind: str) -> Figure:
+def _texts(picture: b.Texts) -> Figure:
     """Paragraphs on the left, the chart on the right."""
     figure = Figure(figsize=(11, 4.4), layout="constrained")
     left, right = figure.subplots(1, 2, width_ratios=(1.1, 1))
     left.axis("off")
     place = 1.0
     for span in picture.texts:
-        lines = _wrapped(span.text, kind, 56).split("\n")
+        lines = _wrapped(span.text, 56).split("\n")
         lines = [line for line in lines if line.strip()]
         text = "\n".join(lines[:LINES] + ["…"] * (len(lines) > LINES))
         colour = {"first": BLUE, "second": ORANGE}.get(span.style, INK)
@@ -170,19 +158,19 @@ def _texts(picture: b.Texts, kind: str) -> Figure:
         look: dict[str, Any] = {"va": "top", "fontweight": weight, "color": colour}
         left.text(0, place, text, transform=left.transAxes, **look)
         place -= 0.062 * (text.count("\n") + 1) + (0.025 if span.style else 0.075)
-    draw_panel(right, picture.chart.panels[0], kind, 52)
+    draw_panel(right, picture.chart.panels[0], 52)
     right.legend(fontsize=9)
     return figure
 
 
-def _name(name: str, kind: str) -> str:
-    shown = spelled(shortened(name, 32), kind)
+def _name(name: str) -> str:
+    shown = shortened(name, 32)
     mark = "\u200e" if runs_right_to_left(shown) else ""  # a number in it stays on the right
     return f"{mark}{shown}{mark}"
 
 
-def _matrices(picture: b.Matrices, kind: str) -> Figure:
-    spellings = [[spelled(name, kind) for name in one.names] for one in picture.matrices]
+def _matrices(picture: b.Matrices) -> Figure:
+    spellings = [[one_line(name) for name in one.names] for one in picture.matrices]
     names = [
         [name if len(name) <= TOKEN else f"{name[: TOKEN - 1]}…" for name in one]
         for one in spellings
@@ -193,7 +181,7 @@ def _matrices(picture: b.Matrices, kind: str) -> Figure:
     letters = max(len(name) for one in names for name in one)
     space = 0.25 + (0.1 * letters if n <= NAMED else 0.4)
     widths = [cells + space] * len(names) + ([3.8] if picture.curves else [])
-    titles = [_wrapped(shortened(one.title, 138), kind, 46) for one in picture.matrices]
+    titles = [_wrapped(shortened(one.title, 138), 46) for one in picture.matrices]
     high = cells + space + 0.2 * max(title.count("\n") + 1 for title in titles) + 1.1
     wide = max(4.8, sum(widths) + 0.95 * len({one.scale for one in picture.matrices}) + 0.4)
     figure = Figure(figsize=(wide, high), layout="constrained")
@@ -210,53 +198,11 @@ def _matrices(picture: b.Matrices, kind: str) -> Figure:
     for panel in axes[: len(names)]:
         panel.set_xlabel("attended token" if named else "number of the attended token, from 0")
     if picture.curves is not None:
-        draw_panel(axes[-1], picture.curves.panels[0], kind, 40)
+        draw_panel(axes[-1], picture.curves.panels[0], 40)
         axes[-1].set_ylim(bottom=0)
         axes[-1].legend(fontsize=9)
-    figure.suptitle(_wrapped(picture.title, kind, int(10 * wide)), fontsize=10.5)
+    figure.suptitle(_wrapped(picture.title, int(10 * wide)), fontsize=10.5)
     return figure
-
-
-def _table(title: str, table: b.Table, kind: str) -> Figure:
-    """A table of text; columns are as wide as their longest cell, bars are left out."""
-    kept = [place for place, head in enumerate(table.columns) if head.kind != "bar"]
-    heads = [table.columns[place] for place in kept]
-    rows = [[_text(row[place]) for place in kept] for row in table.rows[:ROWS]]
-    lines = [
-        [spelled(shortened(cell, WIDE if len(kept) == 1 else LETTERS), kind) for cell in row]
-        for row in [[head.name for head in heads], *rows]
-    ]
-    widths = [0.085 * max(len(row[place]) for row in lines) + 0.25 for place in range(len(kept))]
-    high = 0.24 * len(lines) + 0.7
-    figure = Figure(figsize=(max(3.0, sum(widths) + 0.3), high))
-    across = figure.get_figwidth()
-    figure.text(0.15 / across, 1 - 0.22 / high, title, fontweight="bold", va="center")
-    left = 0.15
-    for place, width in enumerate(widths):
-        right = heads[place].kind == "number"
-        for row, line in enumerate(lines):
-            figure.text(
-                (left + width - 0.25 if right else left) / across,
-                1 - (0.55 + 0.24 * row) / high,
-                line[place],
-                ha="right" if right else "left",
-                va="center",
-                fontsize=9,
-                color=GREY if row == 0 else INK,
-            )
-        left += width
-    if rest := table.beyond(ROWS):
-        figure.text(0.15 / across, 0.1 / high, spelled(rest, kind), fontsize=8, color=GREY)
-    return figure
-
-
-def _text(cell: b.Cell) -> str:
-    if isinstance(cell, str):
-        return cell
-    if isinstance(cell, b.Bar):
-        return ""
-    spans = (cell,) if isinstance(cell, b.Span) else cell
-    return "".join(one if isinstance(one, str) else one.text for one in spans)
 
 
 def _heat_map(axes: Axes, matrix: b.Matrix, names: Sequence[str], title: str) -> Any:

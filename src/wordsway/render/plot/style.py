@@ -7,7 +7,6 @@ figure is drawn and written, and no backend is chosen.
 from __future__ import annotations
 
 import textwrap
-import unicodedata
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -24,8 +23,6 @@ from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox, ScaledTranslation
-
-from wordsway.core.escape import one_line
 
 #: Okabe and Ito's colours with a marker each: safe for colour-blind readers, and for grey prints.
 PALETTE = (
@@ -245,41 +242,8 @@ def write(figure: Figure, path: Path, kind: str, *, dpi: int = 160) -> None:
     figure.savefig(path, format=kind, dpi=dpi, metadata=stamp)
 
 
-def drawable(text: str) -> str:
-    """A text in the characters that the fonts have: □ for others, marks and joiners dropped.
-
-    >>> drawable("a$b"), drawable("a\\U000f0000")
-    ('a$b', 'a�')
-    """
-    known = _known()
-    kept = (
-        char
-        if ord(char) in known
-        else ""
-        if unicodedata.category(char) in ("Mn", "Me", "Cf")
-        else "□"
-        for char in one_line(text)
-    )
-    return "".join(kept)
-
-
-def spelled(text: object, kind: str) -> str:
-    """One line for a picture; an SVG keeps all letters, since its reader brings the fonts."""
-    return one_line(text) if kind == "svg" else drawable(one_line(text))
-
-
 @cache
 def font_names() -> tuple[str, ...]:
     """Those of `FONTS` that are installed."""
     there = set(font_manager.get_font_names())
     return tuple(name for name in FONTS if name in there)
-
-
-@cache
-def _known() -> frozenset[int]:
-    """The characters that the fonts have."""
-    return frozenset(
-        code
-        for name in font_names()
-        for code in font_manager.get_font(font_manager.findfont(name)).get_charmap()
-    )
