@@ -28,8 +28,8 @@ from wordsway.maps.rigorous import SAFE, U
 
 #: Intervals of a share's logit from −REACH to REACH, in a rough table and in a fine one.
 INTERVALS, FINE, REACH = 96, 288, 9.0
-#: Steps in log λ, the last one its accuracy, and about how many values of λ are tried.
-PACES, LAMBDAS = (1.0, 0.3, 0.1), 9
+#: Steps in log λ, the last one its accuracy.
+PACES = (1.0, 0.3, 0.1)
 
 
 class PricedRow(NamedTuple):
