@@ -15,9 +15,9 @@ import torch
 import wordsway as ws
 from wordsway.core.errors import WordswayError
 from wordsway.maps.base import FeatureRangeError
+from wordsway.maps.block import NormedText
 from wordsway.maps.proof import LARGER_SLACK, SLACK, Proof, Verification, prove
-from wordsway.maps.wrappers.block import NormedText
-from wordsway.maps.wrappers.norm import Norm
+from wordsway.maps.wrappers import Norm
 from wordsway.proof_format import Document, RefusedError, write
 from wordsway.verifier.check import check
 

@@ -10,7 +10,7 @@ import torch
 from mpmath import mp, mpf
 
 from wordsway.maps.attention.ingredients import learned
-from wordsway.maps.wrappers.norm import NormedMap
+from wordsway.maps.wrappers import NormedMap
 
 DIGITS = 50
 Vector = list[Any]

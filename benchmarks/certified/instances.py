@@ -11,10 +11,8 @@ from typing import Any
 import torch
 
 import wordsway as ws
-from wordsway.maps.wrappers.block import NormedText
-from wordsway.maps.wrappers.norm import Norm, NormedMap
-from wordsway.maps.wrappers.read_out import ReadOut
-from wordsway.maps.wrappers.residual import Residual
+from wordsway.maps.block import NormedText
+from wordsway.maps.wrappers import Norm, NormedMap, ReadOut, Residual
 
 MOST_ROWS, MOST_WIDTH = 16, 8
 SOFT = ("softmax", "softmax-1/d", "softmax-log-n", "sink")

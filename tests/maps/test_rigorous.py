@@ -21,6 +21,7 @@ from wordsway.maps.attention.certificates.problem import quartic_price
 from wordsway.maps.attention.one_matrix.view import AttentionView
 from wordsway.maps.attention.scores.relu import _others_score
 from wordsway.maps.base import FeatureRangeError
+from wordsway.maps.block import NormedText
 from wordsway.maps.rigorous import (
     ELEMENTARY,
     Certificate,
@@ -31,10 +32,7 @@ from wordsway.maps.rigorous import (
     positive_definite,
 )
 from wordsway.maps.rows import RowView
-from wordsway.maps.wrappers.block import NormedText
-from wordsway.maps.wrappers.norm import Norm
-from wordsway.maps.wrappers.read_out import read_out
-from wordsway.maps.wrappers.residual import residual
+from wordsway.maps.wrappers import Norm, read_out, residual
 
 
 def gaussian(*shape: int, seed: int) -> torch.Tensor:

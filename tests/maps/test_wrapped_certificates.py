@@ -12,8 +12,8 @@ import torch
 import wordsway as ws
 from violations import Wrap, violations
 from wordsway.maps.attention.family import SigmoidRAF
-from wordsway.maps.wrappers.block import NormedText, longest_move
-from wordsway.maps.wrappers.norm import Norm
+from wordsway.maps.block import NormedText, longest_move
+from wordsway.maps.wrappers import Norm
 
 
 def two_heads(weight: torch.Tensor) -> ws.FeatureMap:

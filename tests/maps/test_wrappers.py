@@ -13,9 +13,8 @@ import naive
 import wordsway as ws
 from readings import gradients_of
 from wordsway.maps.attention.family import SigmoidRAF
-from wordsway.maps.wrappers import norm as norm_module
-from wordsway.maps.wrappers.block import NormedText
-from wordsway.maps.wrappers.norm import Norm
+from wordsway.maps.block import NormedText
+from wordsway.maps.wrappers import Norm
 
 
 def random(*shape: int, seed: int) -> torch.Tensor:
@@ -130,7 +129,7 @@ def test_views_gradients_and_readouts_equal_the_definition(
     """Both ways of norms: by products alone, and (for small rows) in full. In two dimensions a
     layer norm knows two values only, and products cancel.
     """
-    monkeypatch.setattr(norm_module, "FEW", few)
+    monkeypatch.setattr("wordsway.maps.wrappers.FEW", few)
     checked = 0
     for n, d in SIZES if few else SIZES[2:]:
         phi, X = WRAPPERS[wrapper](INNER[inner](d), d), text(n, d)

@@ -11,9 +11,9 @@ import torch
 
 import wordsway as ws
 from benchmarks.proofs import tamper
+from wordsway.maps.block import NormedText
 from wordsway.maps.proof import prove
-from wordsway.maps.wrappers.block import NormedText
-from wordsway.maps.wrappers.norm import Norm
+from wordsway.maps.wrappers import Norm
 from wordsway.proof_format import Document, RefusedError, read, write
 from wordsway.verifier.check import check
 

@@ -29,8 +29,7 @@ from wordsway.lengths.responses import (
 from wordsway.maps.attention.kinds import RAF_KIND
 from wordsway.maps.base import FeatureMap
 from wordsway.maps.registry import kind_of
-from wordsway.maps.wrappers.norm import layer_norm
-from wordsway.maps.wrappers.residual import residual
+from wordsway.maps.wrappers import layer_norm, residual
 from wordsway.models.probe import Probe
 from wordsway.probing.differences import common, common_end
 from wordsway.theory import relu_kernel

@@ -4,12 +4,10 @@ from wordsway.maps.activation import Activation, activation
 from wordsway.maps.attention.family import RAF, Attention, ReluRAF
 from wordsway.maps.average import boolean_sensitivity
 from wordsway.maps.base import FeatureMap, View
+from wordsway.maps.block import transformer_block
 from wordsway.maps.callable import CallableMap
 from wordsway.maps.dense.definition import DRF, RF, FullyConnected
-from wordsway.maps.wrappers.block import transformer_block
-from wordsway.maps.wrappers.norm import layer_norm, rms_norm
-from wordsway.maps.wrappers.read_out import read_out
-from wordsway.maps.wrappers.residual import residual
+from wordsway.maps.wrappers import layer_norm, read_out, residual, rms_norm
 from wordsway.optimize.plan import Plan
 
 __all__ = [

@@ -46,9 +46,7 @@ from wordsway.maps.dense.definition import FullyConnected
 from wordsway.maps.dense.view import FullyConnectedView
 from wordsway.maps.rigorous import SAFE, Certificate, norm_lower_bound, opnorm_upper_bound, relative
 from wordsway.maps.rows import Derived, Moving, RowView
-from wordsway.maps.wrappers.norm import NormedView
-from wordsway.maps.wrappers.read_out import ReadOutView
-from wordsway.maps.wrappers.residual import ResidualView
+from wordsway.maps.wrappers import NormedView, ReadOutView, ResidualView
 
 EDITS = ("replace", "insert", "delete")
 OBJECTIVES = ("frobenius", "largest-row", "operator", "row:J")

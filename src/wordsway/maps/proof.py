@@ -39,12 +39,10 @@ from wordsway.maps.attention.scores.relu import ReluBounds, silencing_weights
 from wordsway.maps.attention.scores.sigmoid import SigmoidBounds
 from wordsway.maps.attention.scores.softmax import SoftmaxBounds
 from wordsway.maps.base import FeatureMap
+from wordsway.maps.block import NormedText, longest_move
 from wordsway.maps.dense.definition import FullyConnected
 from wordsway.maps.rigorous import opnorm_upper_bound
-from wordsway.maps.wrappers.block import NormedText, longest_move
-from wordsway.maps.wrappers.norm import Norm, NormedMap
-from wordsway.maps.wrappers.read_out import ReadOut
-from wordsway.maps.wrappers.residual import Residual
+from wordsway.maps.wrappers import Norm, NormedMap, ReadOut, Residual
 from wordsway.proof_format import Array, Document, RefusedError, digest, write
 from wordsway.verifier.check import check
 from wordsway.version import __version__

@@ -24,12 +24,11 @@ from wordsway.maps.attention.kinds import (
 )
 from wordsway.maps.attention.layer import plan_for
 from wordsway.maps.base import FeatureMap
+from wordsway.maps.block import transformer_block
 from wordsway.maps.dense.definition import DRF_KIND, RF_KIND
 from wordsway.maps.kind import MapKind, Option, SearchSize, TheoryCurve, falling
-from wordsway.maps.wrappers.block import transformer_block
-from wordsway.maps.wrappers.norm import NORMS, Norm, NormedMap
-from wordsway.maps.wrappers.read_out import read_out as read
-from wordsway.maps.wrappers.residual import Residual
+from wordsway.maps.wrappers import NORMS, Norm, NormedMap, Residual
+from wordsway.maps.wrappers import read_out as read
 
 RESIDUAL = Option("residual", bool, None, "Add the input: X + φ(X).")
 NORM = Option("norm", str, None, "Normalise each row, after the residual.", OneOf(NORMS))

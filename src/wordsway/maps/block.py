@@ -21,9 +21,8 @@ from wordsway.core.sample import Sample
 from wordsway.core.seeds import generator
 from wordsway.maps.base import FeatureMap, Map
 from wordsway.maps.rigorous import SAFE, Certificate, U
-from wordsway.maps.rows import DenseRows, Moving, RowChanges, RowView
-from wordsway.maps.wrappers.norm import EPSILON, Norm, NormedMap
-from wordsway.maps.wrappers.residual import Residual, WrappedView, Wrapper
+from wordsway.maps.rows import Moving, RowChanges, RowView
+from wordsway.maps.wrappers import EPSILON, Norm, NormedMap, Residual, WrappedView, Wrapper
 
 
 @final
@@ -153,13 +152,7 @@ class BlockView(WrappedView):
         self.bytes_per_point += 4 * n * (3 * width + function.hidden) * self.X.itemsize
 
     def moving(self, bases: torch.Tensor) -> Moving:
-        inner = self.inner.moving_alone
-
-        def moved(rows: torch.Tensor, delta: torch.Tensor) -> DenseRows:
-            after = self.function(self.inner.rows_before + inner(rows, delta).dense())
-            return DenseRows(rows, after - self.rows_before, bases)
-
-        return moved
+        return self.moving_in_full(self.function, bases)
 
 
 def longest_move(sizes: torch.Tensor, width: int, radius: float) -> torch.Tensor:
