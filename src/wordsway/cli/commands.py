@@ -7,12 +7,17 @@ from typing import Annotated
 import typer
 
 from wordsway.cli.attention import attention_command, attract_command, compare_command
-from wordsway.cli.data import data_app
 from wordsway.cli.encoders import audit_command, length_command, pairs_command
-from wordsway.cli.maps import learn_command, measure_command, verify_command
 from wordsway.cli.options import MapCommand, flag
+from wordsway.cli.research import (
+    data_app,
+    learn_command,
+    measure_command,
+    reproduce_command,
+    sweep_command,
+    verify_command,
+)
 from wordsway.cli.serve import playground_command, serve_command
-from wordsway.cli.studies import reproduce_command, sweep_command
 from wordsway.cli.words import corpus_command, swap_command, words_command
 from wordsway.version import __version__
 

@@ -22,11 +22,13 @@ SHARED = {
     "attention_maps": "attention",
     "attracted": "attention",
     "chart": "common",
-    "flip_result": "learning",
-    "flip_trials": "learning",
-    "forecast": "measurement",
+    "flip_result": "random_maps",
+    "flip_trials": "random_maps",
+    "forecast": "random_maps",
+    "measurement": "random_maps",
+    "sensitivity": "random_maps",
     "sweep_forecast": "sweep",
-    "verification": "sensitivity",
+    "verification": "random_maps",
 }
 
 
