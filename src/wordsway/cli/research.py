@@ -226,19 +226,16 @@ def sweep_command(
     finish(result, run.as_json, ["sweep", str(file), "--out", str(run.out), *again])
 
 
-data_app = typer.Typer(
-    help="List and download corpora and models.",
-    no_args_is_help=True,
-)
+data_app = typer.Typer(help="List and download corpora and models.", no_args_is_help=True)
 
 
-def list_command(
-    as_json: bool = opt.AS_JSON,
-) -> None:
+@data_app.command("list")
+def list_command(as_json: bool = opt.AS_JSON) -> None:
     """List corpora and models with their sources and licences."""
     print_result(catalogue(), as_json)
 
 
+@data_app.command("get")
 def get_command(
     names: Annotated[
         list[str],
@@ -272,7 +269,3 @@ def get_command(
             typer.echo(f"{name}: {already}in {here.folder} (from {here.source}), {checked}")
     if as_json:
         echo_json(found[0] if len(found) == 1 else found)
-
-
-data_app.command("list")(list_command)
-data_app.command("get")(get_command)
