@@ -292,30 +292,35 @@ def _trials_bars(result: Measurement, average: str | None) -> b.Bars:
     )
 
 
+def _share(value: float | None) -> str:
+    return "–" if value is None else f"{value:.2f}"
+
+
 def _spelled(name: str, row: Mapping[str, Any]) -> str:
     return "–" if row[name] is None else f"{row[name]:.3g}"
 
 
-#: f before the update on X and on X^i(Δ), then after it.
+#: The outcome, then f on X and on X^i(Δ) before the update, and on X^i(Δ) after it.
 FLIP_COLUMNS = (
     b.Column("y", cell=lambda row: f"{row['label']:+d}"),
+    b.Column("ignored", cell=lambda row: _share(ignored_share(row["error"], row["gamma"]))),
     *(
         b.Column(name, cell=partial(_spelled, field))
         for name, field in (
-            ("before", "before_original"),
-            ("→ Δ", "before_changed"),
-            ("after", "after_original"),
-            ("→ Δ", "after_changed"),
             ("error", "error"),
-            ("floor", "bound"),
+            ("bound", "bound"),
             ("γ", "gamma"),
             ("A", "alignment"),
+            ("f", "before_original"),
+            ("f(Δ)", "before_changed"),
+            ("new f(Δ)", "after_changed"),
         )
     ),
 )
 LEGEND = (
-    "before, after: the prediction on the text and, after →, on the changed one; the wanted label "
-    "is −y; floor: lower bound of the error, from the certified S"
+    "ignored: √Err/(2 − γ), 1 if the word is ignored, 0 if the flip is learnt, – for γ ≥ 2; bound: "
+    "a lower bound of the error, from the certified S; f, f(Δ): the old prediction on the text and "
+    "on the changed one; new f(Δ): the prediction after the update, −y is wanted"
 )
 #: The smallest ends of the axes.
 RIGHT, TOP = 3.0, 5.0
