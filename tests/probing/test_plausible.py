@@ -1,6 +1,4 @@
-"""Words that are likely in a place: by the model's own head, by another language model, by WordNet
-and the word's neighbours, or not at all.
-"""
+"""Words that are likely in a place: by the model's own head, or by another language model."""
 
 from __future__ import annotations
 
@@ -12,13 +10,11 @@ import torch
 
 import tiny
 from wordsway import data
-from wordsway.core.errors import InputError
 from wordsway.models.probe import Probe
 from wordsway.models.tokens import Reader
 from wordsway.probing import plausible as module
 from wordsway.probing.plausible import _Scorer
 from wordsway.probing.swap import swap
-from wordsway.text.parts import is_mainly, kinds, parts_in_form, parts_in_place
 
 TEXT = "the film was good"
 #: Nouns that were offered for "safe", which can be a noun elsewhere.
@@ -28,73 +24,6 @@ NONSENSE = {"breaststroke", "drummer", "streetcar", "clary", "condor", "rani", "
 @pytest.fixture(scope="module")
 def bert(tmp_path_factory: pytest.TempPathFactory) -> Probe:
     return Probe(tiny.save(tmp_path_factory.mktemp("bert"), "bert"))
-
-
-@pytest.fixture
-def _no_language_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "HELPERS", {})
-
-
-@pytest.mark.parametrize(
-    ("word", "like_it", "unlike_it"),
-    [
-        ("does", ["can", "did", "would"], ["godzilla", "dogs", "makes"]),
-        ("loved", ["hated", "went", "stopped"], ["hates", "love", "film"]),
-        ("her", ["his", "them", "the"], ["she", "film", "of"]),
-        ("dogs", ["cats", "women"], ["cat", "seems", "gave"]),
-        ("happier", ["bigger", "nicer"], ["big", "never"]),
-        ("was", ["were", "seemed"], ["is", "the"]),
-    ],
-)
-def test_words_of_one_part_have_the_same_form(
-    word: str, like_it: list[str], unlike_it: list[str]
-) -> None:
-    """So that "does godzilla have" is not the answer."""
-    parts = parts_in_form(word)
-    assert all(is_mainly(other, parts) for other in like_it)
-    assert not [other for other in unlike_it if is_mainly(other, parts)]
-
-
-@pytest.mark.parametrize(
-    ("sentence", "word", "kind"),
-    [
-        ("The drug is safe .", "safe", "adj"),
-        ("The drug is not safe .", "safe", "adj"),
-        ("They keep the safe in a wall", "safe", "noun"),
-        ("The safe house was dark", "safe", "adj"),
-        ("She will book a flight", "book", "verb"),
-        ("The book was good", "book", "noun"),
-        ("They plant trees", "plant", "verb"),
-        ("The plant grows", "plant", "noun"),
-        ("Doctors test the drug", "test", "verb"),
-        ("The test results were bad", "test", "noun"),
-        ("The film was very cold", "cold", "adj"),
-        ("She is kind .", "kind", "adj"),
-        ("He drinks water", "water", "noun"),
-        ("He runs fast", "fast", "adv"),
-        ("I love her dog", "her", "determiner"),
-    ],
-)
-def test_the_place_decides_the_part_of_speech(sentence: str, word: str, kind: str) -> None:
-    words = sentence.split()
-    assert kinds(parts_in_place(words, words.index(word))) == {kind}
-
-
-@pytest.mark.usefixtures("_no_language_model")
-def test_without_a_language_model_the_part_of_speech_in_that_place_decides(bert: Probe) -> None:
-    by_wordnet = swap(TEXT, "good", bert, plausible=True, top=99)
-    assert {"bad", "dull"} <= {one.word for one in by_wordnet.swaps}
-    assert {"the", "and", "they", "film"}.isdisjoint(one.word for one in by_wordnet.swaps)
-    assert by_wordnet.plausible == "part of speech: adj"
-
-
-@pytest.mark.usefixtures("_no_language_model")
-def test_what_neither_decides_is_said(bert: Probe) -> None:
-    with pytest.raises(InputError, match="'run', which can be noun or verb there") as told:
-        swap("run", 0, bert, plausible=True)
-    assert "data get smollm2" in str(told.value) and "--among" in str(told.value)
-    with pytest.raises(InputError, match="nothing that WordNet has"):
-        swap("the qzx was good", "qzx", bert, plausible=True)
 
 
 def _with_head(architecture: str) -> Any:
@@ -172,18 +101,26 @@ def test_a_model_without_its_head_uses_a_helper(tmp_path: Path, monkeypatch: Any
     assert all(one.plausibility for one in found.swaps)
 
 
+def test_a_helper_is_fetched_where_none_is_installed(
+    bert: Probe, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Fetched(Exception):
+        """Stands for a download."""
+
+    def get(name: str, **options: Any) -> None:
+        raise Fetched(name)
+
+    monkeypatch.setattr(data, "present", lambda name: None)
+    monkeypatch.setattr(data, "get", get)
+    with pytest.raises(Fetched, match="smollm2"):
+        swap(TEXT, "good", bert, plausible=True, worst_case=False)
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("with_model", [True, False])
-def test_what_can_be_said_of_a_drug(with_model: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_can_be_said_of_a_drug() -> None:
     """For "safe" in "The drug is safe.", what a drug can be; no streetcars."""
-    if not data.present("minilm") or (with_model and not data.present("smollm2")):
+    if not data.present("minilm") or not data.present("smollm2"):
         pytest.skip("minilm or smollm2 is not here")
-    if not with_model:
-        monkeypatch.setattr(module, "HELPERS", {})
     found = swap("The drug is safe.", "safe", "minilm", plausible=True, top=5000, worst_case=False)
     words = {one.word for one in found.swaps}
-    assert NONSENSE.isdisjoint(words)
-    if with_model:
-        assert {"effective", "toxic", "illegal"} <= words
-    else:
-        assert all("adj" in parts_in_form(word) for word in words) and len(words) > 500
+    assert NONSENSE.isdisjoint(words) and {"effective", "toxic", "illegal"} <= words

@@ -111,7 +111,7 @@ def swap_command(
     plausible: bool = opt.flag(
         "--plausible",
         "Only words that fit the context: likely under a language model (the model's own head, "
-        "bert-base or smollm2) or, without one, of the same part of speech.",
+        "bert-base or smollm2).",
     ),
     cut: bool = opt.CUT,
     seed: int = opt.SEED,

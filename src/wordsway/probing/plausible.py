@@ -4,11 +4,9 @@ The first of these that is available decides:
 
 1. the model's own head: a masked one by the probability of the word on the text with the word
    masked, a causal one by that of the whole text, both sides of the word, with each candidate;
-2. another installed language model (`HELPERS`), in the same way as the model's own head;
-3. the part of speech that the word has in its place, by WordNet and its neighbours
-   (`wordsway.text.parts`). Where they leave several, the request is refused.
+2. another language model (`HELPERS`), in the same way: an installed one, or the last one, fetched.
 
-By probability, words are kept from the likeliest on until they hold `NUCLEUS` of it.
+Words are kept from the likeliest on until they hold `NUCLEUS` of the probability.
 """
 
 from __future__ import annotations
@@ -23,9 +21,8 @@ from typing import Any
 import torch
 
 from wordsway import data
-from wordsway.core.errors import InputError
 from wordsway.core.progress import Progress, silent
-from wordsway.core.reading import Word, word_spans
+from wordsway.core.reading import Word
 from wordsway.models.files import locate
 from wordsway.models.heads import (
     logits_of,
@@ -39,12 +36,13 @@ from wordsway.models.probe import EncodedText, Probe
 from wordsway.models.tokens import Reader
 from wordsway.probing.candidates import Candidates
 from wordsway.probing.differences import common
-from wordsway.text.parts import is_mainly, kinds, parts_in_place
 
 #: The share of the probability that kept words hold, and the fewest words that are kept.
 NUCLEUS, FEWEST = 0.95, 10
 #: Models of the catalogue that score words for models without a head, the best first.
 HELPERS: dict[str, Kind] = {"bert-base": "masked", "smollm2": "causal"}
+#: The one that is fetched where none is installed.
+FETCHED = "smollm2"
 #: Characters around the word that are read at least; words whose whole text it reads;
 #: how many of them at once; and the tokens of the text from the word on.
 AROUND, SCREENED, AT_ONCE, BEHIND = 300, 128, 32, 16
@@ -61,34 +59,17 @@ def plausible(
     found: Candidates,
     progress: Progress = silent,
 ) -> tuple[Candidates, dict[str, float], str]:
-    """The likely candidates, their probabilities where a head gave them, and how it was decided."""
-    own = _own_head(probe)
-    if own is not None:
-        kind = "masked-token" if own.kind == "masked" else "next-token"
-        chances = own.chances(encoded.text, word, found.words)
-        return _likely(found, chances, f"{kind} probability")
-    helper = next((name for name in HELPERS if data.present(name) is not None), None)
-    if helper is not None:
+    """The likely candidates, their probabilities, and whose probabilities they are."""
+    scorer = _own_head(probe)
+    if scorer is not None:
+        how = f"{'masked' if scorer.kind == 'masked' else 'next'}-token probability"
+    else:
+        helper = next((name for name in HELPERS if data.present(name) is not None), None)
+        helper = helper or data.get(FETCHED, progress=progress).entry.name
+        how = f"probability in {helper}"
         progress(f"scoring words with {helper}", 0, 0)
-        chances = _helper(helper).chances(encoded.text, word, found.words)
-        return _likely(found, chances, f"probability in {helper}")
-    parts = _decided(encoded.text, word)
-    kept = [place for place, name in enumerate(found.words) if is_mainly(name, parts)]
-    return _only(found, kept, word), {}, f"part of speech: {', '.join(sorted(parts))}"
-
-
-def _decided(text: str, word: Word) -> frozenset[str]:
-    """The part of speech of a word in its place, or an error where its neighbours leave several."""
-    spans = word_spans(text)
-    parts = parts_in_place([text[start:end] for start, end in spans], word.index)
-    if len(kinds(parts)) != 1:
-        several = " or ".join(sorted(kinds(parts))) or "nothing that WordNet has"
-        raise InputError(
-            "a word whose place decides its part of speech",
-            f"{word.text!r}, which can be {several} there",
-            "let a language model decide (wordsway data get smollm2), or name words with --among",
-        )
-    return parts
+        scorer = _helper(helper)
+    return _likely(found, scorer.chances(encoded.text, word, found.words), how)
 
 
 def _own_head(probe: Probe) -> _Scorer | None:
@@ -217,21 +198,7 @@ def _likely(
     order = p.argsort(descending=True)
     held = p[order].cumsum(0) / p.sum()
     count = min(max(FEWEST, int((held < NUCLEUS).sum()) + 1), int((p > 0).sum()))
-    kept = sorted(order[:count].tolist())
-    return _kept(found, kept), {found.words[place]: float(p[place]) for place in kept}, how
-
-
-def _only(found: Candidates, kept: list[int], word: Word) -> Candidates:
-    if not kept:
-        raise InputError(
-            f"candidates of the same part of speech as {word.text!r}",
-            "none",
-            "leave --plausible out, or choose another word",
-        )
-    return _kept(found, kept)
-
-
-def _kept(found: Candidates, kept: list[int]) -> Candidates:
-    return Candidates(
-        [found.words[place] for place in kept], [found.ids[place] for place in kept], found.refused
-    )
+    places = sorted(order[:count].tolist())
+    chances = {found.words[place]: float(p[place]) for place in places}
+    ids = [found.ids[place] for place in places]
+    return Candidates(list(chances), ids, found.refused), chances, how

@@ -68,8 +68,7 @@ class SwapRequest(_TargetRequest):
     exhaustive : evaluate every candidate exactly, without a screen: a proof for the vocabulary
     flip : of a classifier, only words that change its label, the smallest change first
     plausible : only words likely in that place, by the model's own masked or next-token head, else
-        by an installed language model (`wordsway.probing.plausible.HELPERS`), else by WordNet and
-        the word's neighbours
+        by another language model (`wordsway.probing.plausible.HELPERS`)
     worst_case : also search the worst Δ, to tell how much of it a real word reaches
     """
 

@@ -13,7 +13,7 @@ from typing import Literal
 
 #: "": the base; "s": third person or plural; "ed": past; "en": participle; "ing".
 Form = Literal["", "s", "ed", "en", "ing"]
-#: Words that no rule covers, and the closed classes.
+#: Words that no rule covers.
 ENGLISH = tomllib.loads(files("wordsway.text").joinpath("english.toml").read_text("utf-8"))
 VERBS: dict[str, tuple[str, str]] = {
     base: (past, participle)

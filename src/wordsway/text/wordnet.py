@@ -163,21 +163,6 @@ class WordNet:
         """The parts of speech that the word, in this very form, can have."""
         return {sense.pos for sense in self.senses(word)}
 
-    def is_name(self, word: str) -> bool:
-        """Whether the word, as a noun, is only ever a proper name: spelled with a capital in all of
-        its senses.
-
-        >>> [wordnet().is_name(word) for word in ("haydn", "film", "china", "qzx")]
-        [True, False, False, False]
-        """
-        found = {
-            spelled
-            for sense in self.senses(word, "noun")
-            for spelled in self.synset("noun", sense.offset).words
-            if spelled.lower() == sense.word
-        }
-        return bool(found) and all(spelled[0].isupper() for spelled in found)
-
     @lru_cache(maxsize=100_000)  # noqa: B019
     def synset(self, pos: Pos, offset: int) -> Synset:
         """The synset that begins at this byte of its file."""

@@ -68,10 +68,7 @@ def _ordering(swaps: Swaps) -> str:
 
 def _counts(swaps: Swaps) -> str:
     """How many words were tried, and how many of them flip a classifier's label."""
-    likely = ""
-    if swaps.plausible:
-        grammar = swaps.plausible.startswith("part of speech")
-        likely = f" ({'grammatical' if grammar else 'likely'} there, by {swaps.plausible})"
+    likely = f" (likely there, by {swaps.plausible})" if swaps.plausible else ""
     tried = f"{swaps.candidates:,} candidates{likely}, {swaps.evaluated:,} evaluated exactly"
     if swaps.flips is None:
         return tried
