@@ -16,7 +16,7 @@ from benchmarks.architectures import ARCHITECTURES, CHECKS, Architecture, faults
 from wordsway.core.errors import InputError, WordswayError
 from wordsway.models.attention_layer import LayerReader
 from wordsway.models.layers import ModelLayers
-from wordsway.models.prefix import Prefix, can_reuse
+from wordsway.models.prefix import Prefix, prefix_of
 from wordsway.models.probe import Probe
 
 BY_NAME = {architecture.name: architecture for architecture in ARCHITECTURES}
@@ -158,10 +158,11 @@ def test_any_failure_of_a_prefix_cache_means_no_cache(
         raise KeyError("no such layer")
 
     probe = Probe(folders("ctrl"))
-    ids = probe.read(TEXT).ids
-    assert can_reuse(probe, ids)
+    encoded = probe.read(TEXT)
+    asked = probe, encoded, encoded.last_word, probe.layers.model
+    assert prefix_of(*asked) is not None
     monkeypatch.setattr(Prefix, "of", failing)
-    assert not can_reuse(probe, ids[:-1])
+    assert prefix_of(*asked) is None
 
 
 def test_no_limit_of_positions_is_none(folders: Any) -> None:

@@ -13,7 +13,7 @@ import torch
 import tiny
 from wordsway.core.errors import InputError
 from wordsway.core.vectors import unit
-from wordsway.models.prefix import can_reuse, prefix_of
+from wordsway.models.prefix import prefix_of
 from wordsway.models.probe import Probe
 from wordsway.models.residual import NormLayer, largest_moves
 from wordsway.probing.attention import attention
@@ -296,7 +296,7 @@ def test_signs_are_replaced_by_signs_and_draws_are_shared(probes: dict[str, Prob
 def test_the_rows_before_a_word_are_computed_once(probes: dict[str, Probe], name: str) -> None:
     probe = probes[name]
     encoded = probe.read(TEXT)
-    assert probe.is_causal == (name in CAUSAL) == can_reuse(probe, encoded.ids)
+    assert probe.is_causal == (name in CAUSAL)
     word = encoded.word("plot")
     target = target_of(probe, encoded, "last")
     prefix = prefix_of(probe, encoded, word, target.prefix_model)
@@ -327,16 +327,16 @@ def test_rows_behind_a_window_are_those_of_the_whole_text(tmp_path: Path) -> Non
     probe = Probe(tmp_path)
     text = "the film was good and the plot was bad or not very dull and she was fine it was good"
     encoded = probe.read(text)
-    assert can_reuse(probe, encoded.ids), "the mask knows the window"
-    (word,) = words(text, probe, tiers=("real-words",), word=[16]).words
-    assert word.real is not None
+    word = encoded.words[16]
+    assert prefix_of(probe, encoded, word, probe.layers.model) is not None
     with torch.no_grad():
         before = model(encoded.ids[None]).last_hidden_state[0].double()
-        for name, change in zip(word.real.words, word.real.changes, strict=True):
+        for one in swap(text, 16, probe, worst_case=False, exhaustive=True).swaps:
             ids = encoded.ids.clone()
-            ids[word.rows[0]] = probe.reader.tokenizer.token_to_id(name)
+            ids[word.rows[0]] = one.token
             after = model(ids[None]).last_hidden_state[0].double()
-            assert change == pytest.approx(float((after - before).norm() / before.norm()), rel=1e-4)
+            change = float((after - before).norm() / before.norm())
+            assert one.change == pytest.approx(change, rel=1e-4)
 
 
 def test_a_sink_row_does_not_decide(probes: dict[str, Probe], monkeypatch: Any) -> None:

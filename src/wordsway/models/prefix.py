@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from wordsway.core.reading import Word
-from wordsway.models.probe import ROUNDING, EncodedText, Probe
+from wordsway.models.probe import ROUNDING, EncodedText, Probe, relative_difference
 
 #: Keys and values of every layer, (1, heads, length, ·) each.
 KeyValues = Sequence[tuple[torch.Tensor, torch.Tensor]]
@@ -78,35 +78,18 @@ class Prefix:
 
 
 def prefix_of(probe: Probe, encoded: EncodedText, word: Word, model: Any) -> Prefix | None:
-    """The rows before a word in ``model``; None at the beginning, and where they may change."""
-    length = min(word.rows)
-    if length == 0 or encoded.at != "words" or not can_reuse(probe, encoded.ids):
-        return None
-    return Prefix.of(model, encoded.ids[:length])
-
-
-def can_reuse(probe: Probe, ids: torch.Tensor) -> bool:
-    """Whether the model is causal, and a pass from kept keys and values gives the same states as
-    the whole one, in texts as long as this one.
+    """The rows before a word in ``model``; None at the beginning, where they may change, and where
+    the text itself has other states behind them than in a whole pass.
     """
-    known, n = probe.reusable, len(ids)
-    if n not in known:
-        known[n] = n > 1 and probe.is_causal and _gives_the_same(probe, ids)
-    return known[n]
-
-
-def _gives_the_same(probe: Probe, ids: torch.Tensor) -> bool:
-    last, n = probe.layers.count, len(ids)
-    whole = probe.layers.hidden(last, ids[None]).double()
-    for length in {max(1, n // 2), n - 1}:
-        try:
-            kept = Prefix.of(probe.layers.model, ids[:length])
-            (cached,) = kept.states(ids[None, length:], (last,))
-        except Exception:  # no such cache in this model: as many kinds of error as models
-            return False
-        rest = whole[:, length:]
-        if cached.shape != rest.shape:
-            return False
-        if (cached.double() - rest).norm() > ROUNDING * rest.norm():
-            return False
-    return True
+    length, ids, last = min(word.rows), encoded.ids, probe.layers.count
+    if length == 0 or encoded.at != "words" or not probe.is_causal:
+        return None
+    whole = probe.layers.hidden(last, ids[None])[:, length:]
+    try:
+        kept = Prefix.of(probe.layers.model, ids[:length])
+        (cached,) = kept.states(ids[None, length:], (last,))
+    except Exception:  # no such cache in this model: as many kinds of error as models
+        return None
+    if relative_difference(cached, whole) > ROUNDING:
+        return None
+    return kept if model is probe.layers.model else Prefix.of(model, ids[:length])

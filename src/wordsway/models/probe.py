@@ -141,8 +141,6 @@ class Probe:
         self.settings = self.files.settings()
         self.reader = Reader(self.files, None, self.settings)
         self.layers = ModelLayers(self.files, self.options)
-        #: Tokens of a text → whether kept keys and values give the same (`prefix.can_reuse`).
-        self.reusable: dict[int, bool] = {}
 
     def with_eager_attention(self) -> Probe:
         """The same model with attention that can be read: this one, or another copy of it."""

@@ -25,7 +25,6 @@ from wordsway.core.errors import WordswayError
 from wordsway.core.progress import Progress, silent
 from wordsway.core.reading import Word
 from wordsway.core.seeds import generator
-from wordsway.models.prefix import can_reuse, prefix_of
 from wordsway.models.probe import Probe
 from wordsway.probing.candidates import Candidates, WordPlace, cased, signs, vocabulary
 from wordsway.probing.targets import Outcome, Target
@@ -69,10 +68,7 @@ def real_words(
     probe, encoded = target.probe, target.encoded
     order = _Order(probe, seed, progress)
     places = [order.draw(WordPlace(probe, encoded, word), draws) for word in words]
-    if target.prefix_model is not None and can_reuse(probe, encoded.ids):
-        values = _one_by_one(target, words, places, size * encoded.n, progress)
-    else:
-        values = _together(target, words, places, size, progress)
+    values = _outcomes(target, words, places, size, progress)
     return [
         summarised(found.words, outcomes) if found.words else None
         for found, outcomes in zip(places, values, strict=True)
@@ -130,7 +126,7 @@ def shuffled(items: Sequence[str], seed: int, name: str) -> list[str]:
     ]
 
 
-def _together(
+def _outcomes(
     target: Target,
     words: Sequence[Word],
     places: Sequence[Candidates],
@@ -149,31 +145,10 @@ def _together(
         for start in range(0, len(members), size):
             batch = members[start : start + size]
             texts = torch.tensor([places[row].ids[draw] for row, draw in batch])
-            some = target.outcomes(texts, words[batch[0][0]], None)
+            some = target.outcomes(texts, words[batch[0][0]])
             outcomes |= dict(zip(batch, some, strict=True))
             progress("trying real words", len(outcomes), sum(map(len, places)))
     return [[outcomes[row, at] for at in range(len(found))] for row, found in enumerate(places)]
-
-
-def _one_by_one(
-    target: Target,
-    words: Sequence[Word],
-    places: Sequence[Candidates],
-    tokens: int,
-    progress: Progress,
-) -> list[list[Outcome]]:
-    """Place by place, the rows before each computed once; ``tokens`` in a batch."""
-    values = []
-    n = target.encoded.n
-    for row, (word, found) in enumerate(zip(words, places, strict=True)):
-        prefix = prefix_of(target.probe, target.encoded, word, target.prefix_model)
-        size = max(1, tokens // (n - (0 if prefix is None else prefix.length)))
-        outcomes: list[Outcome] = []
-        for start in range(0, len(found), size):
-            outcomes += target.outcomes(torch.tensor(found.ids[start : start + size]), word, prefix)
-        values.append(outcomes)
-        progress("trying real words", row + 1, len(words))
-    return values
 
 
 def summarised(names: Sequence[str], found: Sequence[Outcome]) -> RealWords:

@@ -122,7 +122,9 @@ class Target(ABC):
         """A change ‖g(changed) − g(text)‖ as it is shown."""
         return change
 
-    def outcomes(self, ids: torch.Tensor, word: Word, prefix: Prefix | None) -> list[Outcome]:
+    def outcomes(
+        self, ids: torch.Tensor, word: Word, prefix: Prefix | None = None
+    ) -> list[Outcome]:
         """What texts (B, n′) with another word in that place do."""
         changes = self.change(ids, word, prefix).tolist()
         return [Outcome(self.reported(change)) for change in changes]
@@ -407,7 +409,9 @@ class LogitsTarget(HeadTarget):
         shares = torch.sigmoid(logits) if several else torch.softmax(logits, 0)
         return float(shares[self.label or 0])
 
-    def outcomes(self, ids: torch.Tensor, word: Word, prefix: Prefix | None) -> list[Outcome]:
+    def outcomes(
+        self, ids: torch.Tensor, word: Word, prefix: Prefix | None = None
+    ) -> list[Outcome]:
         logits, label = self.vectors(ids), self.label
         both = zip(self._change(logits).tolist(), logits.cpu(), strict=True)
         return [Outcome(one) if label is None else Outcome(one, row, label) for one, row in both]
