@@ -73,7 +73,7 @@ ALLOWED: dict[str, set[str]] = {
     "y": {"-1"},
     "pairs.draws": {"0"},
     "audit.draws": {"0"},
-    "audit.local": {"0"},
+    "audit.local": {"None", "0"},
     "audit.threshold": {"None", "-1", "0"},
     # Rows, words, layers and heads by number.
     "positions": {"0"},
@@ -234,7 +234,7 @@ def calls(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Call]:
         "TrainedAttention": (ws.TrainedAttention, {"probe": probe, "layer": 1}),
         "audit": (
             ws.audit,
-            {"models": str(bert), "data": TEXTS, "kinds": ["negation"], "draws": 0, "local": 0},
+            {"models": str(bert), "data": TEXTS, "kinds": ["negation"], "draws": 0},
         ),
         "slope": (ws.slope, {"n": [2, 4, 8], "lower": [3.0, 2.0, 1.0]}),
         "laws": (ws.laws, {"n": [2, 4, 8], "lower": [[3.0, 2.0, 1.0]] * 3}),

@@ -80,7 +80,7 @@ def test_vectors_are_recorded_for_other_projects(tmp_path: Path) -> None:
 
 
 def test_results_have_the_shape_of_mteb(tmp_path: Path) -> None:
-    found = ws.audit(bag_of_letters, texts=2, kinds=["negation"], draws=0, local=0)
+    found = ws.audit(bag_of_letters, texts=2, kinds=["negation"], draws=0)
     (path,) = save_task_results(found, tmp_path)
     document = json.loads(path.read_text())
     assert path.name == "WordswayNegation.json" and document["task_name"] == "WordswayNegation"

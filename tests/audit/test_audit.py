@@ -13,16 +13,13 @@ import pytest
 import tiny
 import wordsway as ws
 from jobs import Here
-from wordsway.auditing.audit import AuditRequest
+from wordsway.auditing.audit import CHUNK, AuditRequest
 from wordsway.auditing.cases import collect
-from wordsway.auditing.edits import RULES
-from wordsway.auditing.jobs import CHUNK, LocalJob, changed_words
 from wordsway.auditing.running import forecast_request
 from wordsway.cli.app import run
 from wordsway.core.errors import InputError
 from wordsway.engine.workers import LocalWorkers
 from wordsway.models.files import ModelName
-from wordsway.models.probe import Probe
 
 TEXTS = [
     "the film isn't good, and the plot was not bad.",
@@ -50,7 +47,7 @@ def without_time(found: ws.Audit) -> dict[str, Any]:
 @pytest.mark.slow
 def test_a_league(model: str, tmp_path: Path) -> None:
     models = [model, f"{model}:random=1"]
-    found = ws.audit(models, TEXTS, draws=3, local=2, out=tmp_path, workers=1)
+    found = ws.audit(models, TEXTS, draws=3, out=tmp_path, workers=1)
     document = json.loads(found.to_json())
     assert {one["name"] for one in document["models"]} == {
         Path(model).name,
@@ -60,8 +57,7 @@ def test_a_league(model: str, tmp_path: Path) -> None:
     fields = "kind texts auc low high median_turning median_keeping blind"
     assert set(fields.split()) <= set(first)
     assert 0 <= first["low"] <= first["auc"] <= first["high"] <= 1
-    assert len(first["layers"]) == 4 and [one["layer"] for one in first["local"]] == [0, 1, 2, 3]
-    assert all(0 <= one["low"] <= one["share"] <= one["high"] <= 1 for one in first["local"])
+    assert len(first["layers"]) == 4
     assert 0 <= first["percentile_low"] <= first["percentile"] <= first["percentile_high"] <= 100
     scores = [one["levels"][document["level"]]["score"] for one in document["models"]]
     assert scores == sorted(scores, reverse=True)
@@ -94,7 +90,7 @@ def test_tables_are_the_same_for_any_number_of_workers(
 @pytest.mark.slow
 def test_a_job_is_its_content(model: str) -> None:
     cases = collect(TEXTS).cases
-    (job,) = AuditRequest(model).jobs(ModelName(model), collect(TEXTS))[0]
+    (job,) = AuditRequest(model).jobs(ModelName(model), collect(TEXTS))
     assert job.key == replace(job).key and job.key != replace(job, draws=3).key
     outputs = json.loads(json.dumps(job.run()))
     for case, output in zip(cases, outputs["texts"], strict=True):
@@ -110,7 +106,7 @@ def test_a_job_is_its_content(model: str) -> None:
 def test_a_text_has_the_same_numbers_beside_any_other(model: str) -> None:
     chosen = collect(TEXTS)
     cases = chosen.cases * 10
-    jobs, _ = AuditRequest(model, draws=1).jobs(ModelName(model), replace(chosen, cases=cases))
+    jobs = AuditRequest(model, draws=1).jobs(ModelName(model), replace(chosen, cases=cases))
     assert len(jobs[0].texts) == CHUNK
     assert sum(len(job.texts) for job in jobs) == len(cases)
     for text, output in zip(jobs[0].texts, jobs[0].run()["texts"], strict=True):
@@ -120,35 +116,9 @@ def test_a_text_has_the_same_numbers_beside_any_other(model: str) -> None:
             assert one["percentile"] == other["percentile"]
 
 
-def test_the_changed_words_of_an_edit() -> None:
-    for kind, text, expected in (
-        ("negation", "It is good.", "not"),
-        ("negation", "It is not good.", "not"),
-        ("antonyms", "It was a beautiful day.", "beautiful"),
-        ("contractions", "I do not know it.", "do not"),
-    ):
-        where, spans = changed_words(RULES[kind].edits(text)[0])
-        assert " ".join(where[a:b] for a, b in spans) == expected
-
-
-@pytest.mark.slow
-def test_shares_of_words_equal_the_naive_ones(model: str) -> None:
-    probe, text = Probe(model), "the film was not very good and she was fine"
-    at = text.index("not")
-    job = LocalJob(((text, (((at, at + 3),),)),), model, probe.files.digest, 7, 4, 5)
-    output = job.run()
-    assert output["layers"] == [0, 1, 2, 3]
-    for layer, share in zip(output["layers"], output["texts"][0]["edits"][0], strict=True):
-        said = ws.words(text, probe, layer=layer, tiers=["mean-local"], passes=4, seed=5)
-        own = next(word.mean_local or 0.0 for word in said.words if word.start == at)
-        others = [word.mean_local or 0.0 for word in said.words if word.start != at]
-        naive = sum((one < own) + 0.5 * (one == own) for one in others) / len(others)
-        assert share == pytest.approx(naive)
-
-
 def test_a_forecast_counts_what_is_left(model: str) -> None:
     cost = forecast_request(AuditRequest([model], TEXTS, draws=2), workers=1)
-    assert cost.left == cost.total == 3 and cost.seconds > 0  # edits, the local part, the twin
+    assert cost.left == cost.total == 2 and cost.seconds > 0  # the model and its twin
 
 
 def test_bad_requests(model: str) -> None:
@@ -197,14 +167,14 @@ def test_rows_that_cannot_be_used_are_told(model: str, tmp_path: Path, capsys: A
     rows = [TEXTS[2], huge, "", german, "good", TEXTS[1], japanese]
     path = tmp_path / "texts.csv"
     path.write_text("text\n" + "\n".join(f'"{row}"' for row in rows) + "\n", "utf-8")
-    found = ws.audit(model, path, draws=0, local=0, workers=1)
+    found = ws.audit(model, path, draws=0, workers=1)
     assert found.texts == 2 and [one.row for one in found.refused] == [2, 3, 4, 5, 7]
     reasons = [one.reason for one in found.refused]
     assert "more than 20,000" in reasons[0] and "empty" in reasons[1]
     assert all("no English sentence" in reason for reason in reasons[2:])
     lines = tmp_path / "texts.txt"
     lines.write_text("\n".join(rows), "utf-8")
-    same = ws.audit(model, lines, draws=0, local=0, workers=1)
+    same = ws.audit(model, lines, draws=0, workers=1)
     assert same.texts == 2 and [one.row for one in same.refused] == [2, 4, 5, 7]  # no empty line
     assert same.refused[0].reason == reasons[0]
     base = ["audit", "--model", model, "--out", str(tmp_path / "out"), "--data"]
@@ -226,6 +196,6 @@ def test_pairs_without_a_partner_are_told(model: str, tmp_path: Path) -> None:
         "das ist gut,das ist schlecht,german\n",
         "utf-8",
     )
-    found = ws.audit(model, path, draws=0, local=0, workers=1)
+    found = ws.audit(model, path, draws=0, workers=1)
     assert found.texts == 1 and [one.row for one in found.refused] == [3, 4]
     assert "the same" in found.refused[0].reason and "preserves" in found.refused[1].reason

@@ -93,7 +93,7 @@ def test_an_audit_of_functions_and_a_model(tmp_path):
         return [[1.0, 2.0] for _ in texts]
 
     found = ws.audit(
-        [letters, deaf, "minilm"], "everyday", texts=6, local=0, kinds=["negation"], out=tmp_path
+        [letters, deaf, "minilm"], "everyday", texts=6, kinds=["negation"], out=tmp_path
     )
     scores = {model.name: model.levels["rewording"].score for model in found.models}
     assert scores["deaf"] == 0.5 and set(scores) == {"letters", "deaf", "minilm"}
@@ -128,7 +128,7 @@ def test_a_scorer_of_pairs_is_compared_by_its_scores():
         assert one.cosine == overlap([(pair.a, pair.b)])[0]
         assert one.change == pytest.approx(1 - one.cosine)
         assert one.percentile is not None and one.layers == (one.change,)
-    audited = ws.audit(scorer, texts=3, kinds=["negation"], draws=1, local=0)
+    audited = ws.audit(scorer, texts=3, kinds=["negation"], draws=1)
     assert 0 <= audited.models[0].levels["rewording"].score <= 1
 
 
@@ -172,7 +172,7 @@ def test_static_embeddings_and_pipelines_go_through_every_verb(make: str):
     for swap in found.swaps:
         u, v = alone([A, A.replace("safe", swap.word)])
         assert swap.change == pytest.approx(1 - cosine(u, v), abs=1e-5)
-    audited = ws.audit(model, texts=4, kinds=["negation"], draws=1, local=0).models[0]
+    audited = ws.audit(model, texts=4, kinds=["negation"], draws=1).models[0]
     level = audited.levels["rewording"]
     assert level.texts == 4 and 0 <= level.score <= 1
 
@@ -180,7 +180,7 @@ def test_static_embeddings_and_pipelines_go_through_every_verb(make: str):
 def test_encoders_of_one_name_are_told_apart():
     encoders = [lambda texts: letters(texts), lambda texts: letters(texts)[:, :5]]
     assert ws.pairs(A, B, encoders, draws=0).names == ["function", "function 2"]
-    found = ws.audit(encoders, kinds=["negation"], texts=2, draws=0, local=0, baselines=False)
+    found = ws.audit(encoders, kinds=["negation"], texts=2, draws=0, baselines=False)
     assert {model.name for model in found} == {"function", "function 2"}
 
 

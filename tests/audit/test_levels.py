@@ -164,9 +164,7 @@ def test_paired_differences_cover(count: int) -> None:
 
 
 def test_models_that_cannot_be_told_apart_share_a_rank() -> None:
-    found = ws.audit(
-        [_words, _first_letters, _words_again], "everyday", draws=0, local=0, baselines=False
-    )
+    found = ws.audit([_words, _first_letters, _words_again], "everyday", draws=0, baselines=False)
     ranks = found.ranks
     assert ranks["_words"] == ranks["_words_again"]
     assert [one.name for one in found.models] == sorted(
@@ -208,7 +206,7 @@ def test_models_without_understanding_behave_as_theory_says() -> None:
     """At every level: a deaf model does not separate anything; a counter of common words holds the
     text with more of them for closer, and so does a bag of words on average.
     """
-    found = ws.audit([_deaf, _words], "gold", draws=0, local=0)
+    found = ws.audit([_deaf, _words], "gold", draws=0)
     deaf = next(one for one in found if one.name == "_deaf")
     assert all(score.score == 0.5 for score in deaf.levels.values())
     overlap = next(one for one in found.baselines if one.name == "word overlap")

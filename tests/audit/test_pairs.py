@@ -13,6 +13,7 @@ import torch
 
 import tiny
 import wordsway as ws
+from wordsway.auditing.audit import AuditJob
 from wordsway.auditing.background import (
     USES,
     Place,
@@ -23,7 +24,6 @@ from wordsway.auditing.background import (
 )
 from wordsway.auditing.changes import EditEffect, changes_of
 from wordsway.auditing.encoder import Encoder
-from wordsway.auditing.jobs import AuditJob, LocalJob
 from wordsway.auditing.table import LONGEST, read_table
 from wordsway.cli.app import run
 from wordsway.core.errors import InputError
@@ -224,7 +224,7 @@ def test_logits_of_a_decoder_with_and_without_a_padding_token(
     assert encoder.labels(list(vectors)) == labels and found.flips == (labels[1] != labels[0])
     rows = "the film was good,the plot was fine,the film was bad,negation"
     path = table(tmp_path / "triples.csv", f"text,rewording,change,kind\n{rows}\n")
-    audited = ws.audit(tmp_path, path, target="logits", draws=0, local=0, workers=1)
+    audited = ws.audit(tmp_path, path, target="logits", draws=0, workers=1)
     flips = {one.kind: (one.should, one.flips) for one in audited[0].flips}
     assert flips["negation"] == ("flip", float(found.flips))
     assert flips["rewording"][0] == "stay"
@@ -266,8 +266,7 @@ def test_jobs_on_the_processor_keep_their_names(bert: Probe) -> None:
     """Stores of earlier versions stay valid; another device is another job with the same seed."""
     cell = TextJob("the film", "1", "m", bert.files.digest, WordsRequest(layer=1))
     job = AuditJob((("the film", (), 0),), "m", bert.files.digest, "cosine", 0, 0)
-    local = LocalJob((("the film", ()),), "m", bert.files.digest, 2, 2, 0)
-    for one in (cell, job, local):
+    for one in (cell, job):
         assert "device" not in one.content
         assert replace(one, device="cuda").content == one.content | {"device": "cuda"}
     assert replace(cell, device="cuda").own_seed == cell.own_seed

@@ -19,15 +19,15 @@ from safetensors.torch import load_file, save_file
 
 import tiny
 from examples import audit
+from wordsway.auditing.audit import places_of
 from wordsway.auditing.background import background, place_of
 from wordsway.auditing.cases import Case, Cases, collect
 from wordsway.auditing.changes import EditEffect, changes_of
-from wordsway.auditing.edits import KEEPING, TURNING
+from wordsway.auditing.edits import TURNING
 from wordsway.auditing.edits.edit import Edit
 from wordsway.auditing.encoder import Encoder, encoder_for
 from wordsway.auditing.gold import gold_triples
-from wordsway.auditing.jobs import places_of
-from wordsway.auditing.result import below, check_gate, keeping_scores, parse_gate
+from wordsway.auditing.result import below, check_gate, parse_gate
 from wordsway.auditing.retrieval import (
     TOP,
     documents_of,
@@ -222,12 +222,6 @@ def test_the_gate() -> None:
 def test_names_of_models() -> None:
     assert ModelName.of("a/b:random=7") == ModelName("a/b", 7)
     assert str(ModelName.of("minilm:random")) == "minilm:random"
-
-
-def test_keeping_scores() -> None:
-    (score,) = keeping_scores(texts([(0.1, [0.2, 0.4])]))
-    assert (score.kind, score.edits) == ("synonyms", 2) and score.median == pytest.approx(0.3)
-    assert set(KEEPING) >= {score.kind}
 
 
 def deaf(folder: Path, words: Sequence[str], out: Path) -> Path:

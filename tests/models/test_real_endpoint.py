@@ -104,7 +104,7 @@ def test_an_audit_over_a_server_is_the_audit_in_process(
     monkeypatch.setattr("wordsway.models.cache.home", lambda: tmp_path)
     endpoint = ws.Endpoint(server, "minilm")
     model = SentenceTransformer(str(folder), device="cpu")
-    options: dict[str, Any] = {"texts": 10, "kinds": ["negation", "numbers"], "local": 0}
+    options: dict[str, Any] = {"texts": 10, "kinds": ["negation", "numbers"]}
     options["baselines"] = False
     ours = ws.audit(model.encode, **options)
     theirs = ws.audit(endpoint, **options)

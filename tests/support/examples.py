@@ -25,9 +25,8 @@ from probed import words_of
 from wordsway.auditing.background import place_of
 from wordsway.auditing.changes import EditEffect
 from wordsway.auditing.edits.edit import Edit
-from wordsway.auditing.jobs import LocalScore
 from wordsway.auditing.pairs import Pair, PairInModel, Pairs
-from wordsway.auditing.result import Audit, KeepingScore, ModelAudit
+from wordsway.auditing.result import Audit, ModelAudit
 from wordsway.auditing.retrieval import RankMove, Retrieval
 from wordsway.auditing.scores import (
     BlindSpot,
@@ -321,13 +320,11 @@ def audit(text: str) -> Audit:
         equal=Threshold(0.8765, 0.4567, 0.3512, 0.4712, 0.4567, 0.4512, 0.5712),
         flips=(FlipScore(f"negation {text[:12]}", "flip", 40, 0.6123, 0.5512, 0.6712),),
         paired=Score(0.3123, 0.2512, 0.3712),
-        keeping=(KeepingScore("synonym", 40, 0.1234, 40.25),),
         blind_spots=(spot,),
         retrieval=(Retrieval(f"negation {text[:12]}", "turning", 40, 0.85, 0.7, 1.0, 0.8, 0.9),),
         measured=(Measured(text[:12], text, (edit,), (change,)),),
         failed=(RefusedRow(3, text[:20]),),
         moves=(RankMove(edit, 0.9, 2, text),),
-        local={f"negation {text[:12]}": (LocalScore(0, 0.4375, 0.35, 0.525),)},
     )
     return Audit(
         models=(model,),

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from wordsway.auditing.cases import Case, Cases, collect
-from wordsway.auditing.changes import changes_of, tokens_of
+from wordsway.auditing.changes import EditedText, EditEffect, changes_of, tokens_of
 from wordsway.auditing.encoder import (
     MEANS,
     OVERLAP,
@@ -19,27 +20,20 @@ from wordsway.auditing.encoder import (
     word_means,
     word_overlap,
 )
-from wordsway.auditing.jobs import (
-    CHUNK,
-    LOCAL_TEXTS,
-    AuditJob,
-    LocalPlan,
-    LocalScore,
-    places_of,
-)
 from wordsway.auditing.result import (
     Audit,
     ModelAudit,
     below,
     check_gate,
     headline_level,
-    keeping_scores,
     parse_gate,
 )
 from wordsway.auditing.retrieval import RankMove, documents_of, rank_moves, retrieval
 from wordsway.auditing.running import (
+    EditsJob,
     Effects,
     EncoderRequest,
+    encoder_of,
     in_chunks,
     results_store,
     stored_effects,
@@ -63,6 +57,7 @@ from wordsway.core.checks import FilePath, Natural, Several, takes, validated
 from wordsway.core.errors import InputError, WordswayError, first_line
 from wordsway.core.escape import csv_frame
 from wordsway.core.progress import Progress, silent
+from wordsway.core.reading import word_spans
 from wordsway.core.result import versions
 from wordsway.engine.job import Job
 from wordsway.engine.run import Machines, run_jobs
@@ -73,6 +68,8 @@ from wordsway.models.files import ModelName, locate
 
 #: Random real words that each edit is compared with.
 DRAWS = 2
+#: Texts of a job: a second or two of MiniLM, more than a worker spends between two jobs.
+CHUNK = 16
 #: Kinds that should change, and should not change, the label of a classifier of sentiment.
 FLIP, STAY = ("negation", "antonyms"), ("names", "numbers", "units")
 
@@ -93,7 +90,6 @@ class AuditRequest(EncoderRequest):
         ``quick``
     target : "cosine" (of the pooled embedding), "pooled", a layer, "logits" or "next-token"
     draws : random real words in the place of each edit
-    local : texts per kind whose edited word's local sensitivity is measured in every layer
     threshold : a cosine at which texts count as the same, in addition to 0.70, 0.75 … 0.95
     flip, stay : kinds that should, and should not, change the label of a classifier
     baselines : whether to measure word overlap, the mean of word vectors, and models' twins with
@@ -102,13 +98,15 @@ class AuditRequest(EncoderRequest):
     """
 
     draws: Natural = DRAWS
-    local: Natural = LOCAL_TEXTS
+    local: Natural | None = None
     threshold: float | None = None
     flip: Several[str] = FLIP
     stay: Several[str] = STAY
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.local is not None:
+            warnings.warn("local has no effect: use words", DeprecationWarning, stacklevel=4)
         if self.threshold is not None and not -1 <= self.threshold <= 1:
             raise InputError("a threshold between -1 and 1", self.threshold, "pass a cosine")
         if both := set(self.flip) & set(self.stay):
@@ -127,23 +125,52 @@ class AuditRequest(EncoderRequest):
             progress=progress,
         )
 
-    def jobs(self, name: ModelName, cases: Cases) -> tuple[list[AuditJob], LocalPlan]:
-        """The jobs of one model: what edits change, and the local part; a twin that is a baseline
-        has no local part and no random words.
-        """
-        baseline = name in self.twins
-        digest, rest = locate(name.model).digest, (self.seed, self.device)
-        draws, local = (0, 0) if baseline or cases.retrieval else (self.draws, self.local)
-        jobs = [
-            AuditJob(texts, str(name), digest, str(self.target), draws, *rest)
-            for texts in in_chunks(places_of(cases.cases), CHUNK)
-        ]
-        return jobs, LocalPlan(cases.cases, cases.kinds, name, digest, local, *rest)
+    def jobs(self, name: ModelName, cases: Cases) -> list[AuditJob]:
+        """The jobs of one model; a twin that is a baseline has no random words."""
+        draws = 0 if name in self.twins or cases.retrieval else self.draws
+        how = str(name), locate(name.model).digest, str(self.target), draws, self.seed, self.device
+        return [AuditJob(texts, *how) for texts in in_chunks(places_of(cases.cases), CHUNK)]
 
     def all_jobs(self, progress: Progress) -> list[Job]:
         chosen = self.cases(progress)
-        every = [self.jobs(name, chosen) for name in (*self.names, *self.twins)]
-        return [job for own, plan in every for job in (*own, *plan.jobs)]
+        return [job for name in (*self.names, *self.twins) for job in self.jobs(name, chosen)]
+
+
+@dataclass(frozen=True)
+class AuditJob(EditsJob):
+    """Texts with their edits as (start, before, after) and the number of those that are compared
+    with ``draws`` random words each, the model with the hash of its files, and the target.
+    """
+
+    texts: tuple[EditedText, ...]
+    model: str
+    model_sha256: str
+    target: str
+    draws: int
+    seed: int
+    device: str = "cpu"
+    kind = "audit"
+    version = 4
+    effect = EditEffect
+
+    def measure(self) -> list[list[EditEffect] | InputError]:
+        encoder = encoder_of(self.model, self.model_sha256, self.target, self.device)
+        return changes_of(encoder, self.texts, draws=self.draws, seed=self.seed)
+
+    def trial(self) -> AuditJob:
+        return replace(self, texts=self.texts[:1], draws=0)
+
+    @property
+    def tokens(self) -> float:
+        return sum(
+            (1.25 * len(word_spans(text)) + 3) * (1 + len(edits) + compared * self.draws)
+            for text, edits, compared in self.texts
+        )
+
+
+def places_of(cases: Sequence[Case]) -> list[EditedText]:
+    """Return each text with the places of its edits, and how many have random words."""
+    return [(case.text, tuple(edit.place for edit in case.edits), case.compared) for case in cases]
 
 
 @takes(AuditRequest)
@@ -165,7 +192,7 @@ def audit(
     """Rank models: is a rewording of a text closer to it than a change of its meaning?
 
     ``options`` are the other fields of `AuditRequest`, which explains them: kinds, texts, quick,
-    target, draws, local, threshold, flip, stay, baselines, seed, encoding, device.
+    target, draws, threshold, flip, stay, baselines, seed, encoding, device.
 
     Parameters
     ----------
@@ -234,9 +261,9 @@ class _AuditRun:
     def named(self, name: ModelName, *, baseline: bool = False) -> ModelAudit:
         """A model that workers run."""
         request = self.request
-        jobs, plan = request.jobs(name, self.chosen)
+        jobs = request.jobs(name, self.chosen)
         tally = run_jobs(
-            [*jobs, *plan.jobs],
+            jobs,
             self.store,
             self.machines,
             retry_failed=self.retry_failed,
@@ -248,10 +275,8 @@ class _AuditRun:
         encoder = encoder_for(name.model, request.target, device=request.device, twin=name.twin)
         if self.with_words is None and isinstance(encoder, Encoder):
             self.with_words = encoder
-        done = [job.key for job in plan.jobs if job.key in self.store]
-        local = plan.scores({key: record.outputs for key, record in self.store.records(done)})
         documents = None if baseline else self.documents
-        return self._scored(request.label(name), encoder, measured, failed, documents, local)
+        return self._scored(request.label(name), encoder, measured, failed, documents)
 
     def baselines(self) -> list[ModelAudit]:
         """Word overlap, the mean of word vectors, and the twins with random weights."""
@@ -286,7 +311,6 @@ class _AuditRun:
         measured: Sequence[Measured],
         failed: Sequence[RefusedRow],
         documents: Sequence[str] | None = None,
-        local: Mapping[str, tuple[LocalScore, ...]] | None = None,
     ) -> ModelAudit:
         """Every score of one model."""
         request = self.request
@@ -305,12 +329,10 @@ class _AuditRun:
             by_overlap(measured),
             tuple(threshold_at(one, changed, kept) for one in levels) if len(changed) else (),
             equal_error(changed, kept) if len(changed) else None,
-            keeping_scores(measured),
             blind_spots(measured),
             tuple(measured),
             retrieval(moves),
             tuple(failed),
-            local or {},
             moves,
             flip_scores(measured, request.flip, request.stay),
             paired_accuracy(measured) if self.chosen.retrieval else None,

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from wordsway.auditing.jobs import LocalScore
 from wordsway.auditing.retrieval import RankMove, Retrieval, same_answers
 from wordsway.auditing.scores import (
     FEW,
@@ -40,23 +39,12 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class KeepingScore:
-    """One kind of meaning-preserving edits in one model: median change and mean percentile."""
-
-    kind: str
-    edits: int
-    median: float
-    percentile: float | None
-
-
-@dataclass(frozen=True)
 class ModelAudit:
     """One model: its scores over all texts (``levels``) and per kind, the score at ``matched``
     overlap and against the difference of overlaps, ``thresholds`` of the cosine with the one where
     both errors are ``equal``, labels that change (``flips``, of classifiers), its ten worst blind
-    spots, how rankings of documents moved, and for every kind how sensitive layers are to the words
-    that are edited (``local``); ``paired`` is the accuracy in a table of queries in pairs, and
-    ``moves`` has the ranking of every edit.
+    spots, and how rankings of documents moved; ``paired`` is the accuracy in a table of queries in
+    pairs, and ``moves`` has the ranking of every edit.
     """
 
     name: str
@@ -67,12 +55,10 @@ class ModelAudit:
     overlap: tuple[OverlapBin, ...]
     thresholds: tuple[Threshold, ...]
     equal: Threshold | None
-    keeping: tuple[KeepingScore, ...]
     blind_spots: tuple[BlindSpot, ...]
     measured: tuple[Measured, ...] = field(repr=False, compare=False)
     retrieval: tuple[Retrieval, ...] = ()
     failed: tuple[RefusedRow, ...] = ()
-    local: Mapping[str, tuple[LocalScore, ...]] = field(default_factory=dict, compare=False)
     moves: tuple[RankMove, ...] = field(default=(), compare=False)
     flips: tuple[FlipScore, ...] = ()
     paired: Score | None = None
@@ -103,8 +89,6 @@ class ModelAudit:
 
     def to_dict(self) -> dict[str, Any]:
         found = json_fields(self)
-        for kind in found["kinds"]:
-            kind["local"] = json_value(self.local.get(kind["kind"], ()))
         cosines = self.cosines
         return found | {
             "cosines": cosines and {"change": cosines[0], "rewording": cosines[1]},
@@ -298,21 +282,6 @@ def _enough(score: LevelScore | None) -> LevelScore | None:
 def headline_level(models: Sequence[ModelAudit]) -> str:
     """The level that models are ordered by: "rewording" if any model has one."""
     return "rewording" if any("rewording" in model.levels for model in models) else "small"
-
-
-def keeping_scores(measured: Sequence[Measured]) -> tuple[KeepingScore, ...]:
-    """Summarise the meaning-preserving edits of each kind."""
-    found: dict[str, list[tuple[float, float | None]]] = {}
-    for text in measured:
-        for edit, change in text.with_role("keeping"):
-            found.setdefault(edit.kind, []).append((change.value, change.percentile))
-    scores = []
-    for kind, values in sorted(found.items(), key=lambda item: -len(item[1])):
-        shares = [share for _, share in values if share is not None]
-        middle = float(np.median([value for value, _ in values]))
-        share = float(np.mean(shares)) if shares else None
-        scores.append(KeepingScore(kind, len(values), middle, share))
-    return tuple(scores)
 
 
 #: What each number means, by the name of its field.

@@ -43,7 +43,7 @@ class WordChangeEvaluator(BaseEvaluator):
         self, model: Any, output_path: str | None = None, epoch: int = -1, steps: int = -1
     ) -> dict[str, float]:
         """The scores of a model, by metric."""
-        how: dict[str, Any] = {"texts": self.texts, "draws": 0, "local": 0, "seed": self.seed}
+        how: dict[str, Any] = {"texts": self.texts, "draws": 0, "seed": self.seed}
         how["baselines"] = False
         if self.data is not None:
             how["data"] = self.data

@@ -28,13 +28,13 @@ import torch
 from torch import nn
 
 from wordsway import data as catalogue
+from wordsway.auditing.audit import places_of
 from wordsway.auditing.background import USES, known_words
 from wordsway.auditing.cases import Case, edited_case, plain, sentences
 from wordsway.auditing.changes import changes_of
 from wordsway.auditing.edits.edit import Edit
 from wordsway.auditing.edits.lexicon import negated
 from wordsway.auditing.encoder import BlackBoxEncoder
-from wordsway.auditing.jobs import places_of
 from wordsway.auditing.scores import Measured, kind_score
 from wordsway.core.chart import Chart, Curve, Panel
 from wordsway.core.errors import InputError, WordswayError

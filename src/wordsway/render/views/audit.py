@@ -52,7 +52,6 @@ SWAPPED = (
     "rewording and change swapped?"
 )
 LINE = "Line: the score of every layer, from the input to the last one, with its 95 % band."
-DOTTED = f"{LINE} Dotted: how sensitive the layer is to the word at all (local, below)."
 
 
 def audit_view(audit: Audit) -> b.ResultView:
@@ -60,7 +59,7 @@ def audit_view(audit: Audit) -> b.ResultView:
     about = f"{audit.draws} random words per edit · seed {audit.seed}"
     unused = f" · {audit.unused:,} more sentences read" if audit.unused else ""
     chart = Chart(_profiles(audit), shared_key=True)
-    layers: list[b.Block] = [b.soft(DOTTED if _local(audit) else LINE), chart]
+    layers: list[b.Block] = [b.soft(LINE), chart]
     few = few_texts(audit)
     blocks: list[b.Block] = [
         b.headline(_heading(audit)),
@@ -285,7 +284,6 @@ def _numbers(audit: Audit) -> list[b.Block]:
         b.Column("above (harmless)", meaning=EXPLAINED["percentile_keeping"], optional=True),
         b.Column("texts", meaning=EXPLAINED["texts"], optional=True),
     ]
-    columns += [b.Column("local", meaning=EXPLAINED["local"], optional=True)] * _local(audit)
     rows = [
         [
             kind if at == 0 else "",
@@ -298,7 +296,6 @@ def _numbers(audit: Audit) -> list[b.Block]:
             _layers(score.small),
             whole_percent(score.percentile_keeping),
             f"{score.small.texts:,}",
-            *([_sensitive(model, kind)] if _local(audit) else []),
         ]
         for kind in audit.kinds
         for at, model in enumerate(audit.models)
@@ -326,16 +323,6 @@ def _layers(score: LevelScore) -> str:
     if score.heard is None:
         return "none"
     return f"{score.heard}–{len(score.layers) - 1 if score.lost is None else score.lost - 1}"
-
-
-def _local(audit: Audit) -> bool:
-    return any(model.local for model in audit.models)
-
-
-def _sensitive(model: ModelAudit, kind: str) -> str:
-    """The place of the edited word among the others of its text, in the last layer."""
-    found = model.local.get(kind)
-    return f"{found[-1].share:.2f} ({found[-1].low:.2f}–{found[-1].high:.2f})" if found else "–"
 
 
 def _spots(model: ModelAudit) -> b.Fold:
@@ -445,7 +432,7 @@ def _profiles(audit: Audit) -> list[Panel]:
     """The headline's score against depth, one panel per kind: a line per model with its band."""
     panels = []
     for kind in audit.kinds:
-        curves, references = [], [ReferenceLine("", [0, 1], [0.5, 0.5], style="--")]
+        curves, half = [], ReferenceLine("", [0, 1], [0.5, 0.5], style="--")
         for colour, model in enumerate(audit.models):
             score = model.score(audit.level, kind)
             if score is None:
@@ -454,15 +441,12 @@ def _profiles(audit: Audit) -> list[Panel]:
             depth = [layer / last for layer in range(len(score.layers))]
             ends = [(one.auc, one.low, one.high) for one in score.layers]
             curves.append(band(model.name, depth, ends, colour=colour, marker=""))
-            local = model.local.get(kind, ())
-            x = [one.layer / last for one in local]
-            references.append(ReferenceLine("", x, [one.share for one in local], colour))
         about = RULES[kind].about if kind in RULES else "your own"
         panels.append(
             Panel(
                 f"{kind}: {about}",
                 curves,
-                references,
+                [half],
                 ticks={0.0: "input", 1.0: "last layer"},
                 x_label="",
                 y_label=AXIS[audit.level],
