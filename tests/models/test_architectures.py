@@ -154,14 +154,14 @@ def test_any_failure_of_a_prefix_cache_means_no_cache(
 ) -> None:
     """Four kinds of error were caught, and LFM2's was another one."""
 
-    def failing(*_: Any) -> Prefix:
+    def failing(*_: Any) -> None:
         raise KeyError("no such layer")
 
     probe = Probe(folders("ctrl"))
     encoded = probe.read(TEXT)
     asked = probe, encoded, encoded.last_word, probe.layers.model
     assert prefix_of(*asked) is not None
-    monkeypatch.setattr(Prefix, "of", failing)
+    monkeypatch.setattr(Prefix, "__init__", failing)
     assert prefix_of(*asked) is None
 
 

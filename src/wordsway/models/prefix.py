@@ -8,7 +8,7 @@ the given text: a model with sliding-window attention drops keys only in longer 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import copy
 from typing import Any
 
 import torch
@@ -16,45 +16,31 @@ import torch
 from wordsway.core.reading import Word
 from wordsway.models.probe import ROUNDING, EncodedText, Probe, relative_difference
 
-#: Keys and values of every layer, (1, heads, length, ·) each.
-KeyValues = Sequence[tuple[torch.Tensor, torch.Tensor]]
-
 
 class Prefix:
-    """Keys and values of a text's first ``length`` tokens in a causal model.
+    """Keys and values of a text's first tokens, ids (n,), in a causal model.
 
     ``model`` gives hidden states, with or without a head on it. All keys are kept, those outside of
     a layer's window, too: its mask selects those that count, and positions are counted from the
     first.
     """
 
-    def __init__(self, model: Any, kept: KeyValues) -> None:
-        self.model, self.kept = model, kept
-        self.length = kept[0][0].shape[-2]
-        self.device = next(model.parameters()).device
-
-    @classmethod
     @torch.no_grad()
-    def of(cls, model: Any, ids: torch.Tensor) -> Prefix:
-        """Of the tokens ids (n,), in one pass."""
+    def __init__(self, model: Any, ids: torch.Tensor) -> None:
         from transformers import DynamicCache
 
-        cache = DynamicCache()  # without the model's configuration, whose windows would drop keys
-        device = next(model.parameters()).device
-        model(input_ids=ids[None].to(device), past_key_values=cache, use_cache=True)
-        kept = [(layer.keys, layer.values) for layer in cache.layers]
-        if {len(ids)} != {keys.shape[-2] for keys, _ in kept}:
+        self.model, self.length = model, len(ids)
+        self.device = next(model.parameters()).device
+        self.cache = DynamicCache()  # without the model's configuration: windows would drop keys
+        model(input_ids=ids[None].to(self.device), past_key_values=self.cache, use_cache=True)
+        if self.cache.get_seq_length() != self.length:
             raise ValueError("a cache that does not hold all of its rows")
-        return cls(model, kept)
 
     def run(self, ids: torch.Tensor, **options: Any) -> Any:
         """What the model makes of texts that go on with ids (B, s)."""
-        from transformers import DynamicCache
-
         B, new = ids.shape
-        cache = DynamicCache()
-        for number, (keys, values) in enumerate(self.kept):
-            cache.update(keys.expand(B, -1, -1, -1), values.expand(B, -1, -1, -1), number)
+        cache = copy.deepcopy(self.cache)
+        cache.batch_repeat_interleave(B)
         mask = torch.ones(B, self.length + new, dtype=torch.long, device=self.device)
         return self.model(
             input_ids=ids.to(self.device),
@@ -86,10 +72,10 @@ def prefix_of(probe: Probe, encoded: EncodedText, word: Word, model: Any) -> Pre
         return None
     whole = probe.layers.hidden(last, ids[None])[:, length:]
     try:
-        kept = Prefix.of(probe.layers.model, ids[:length])
+        kept = Prefix(probe.layers.model, ids[:length])
         (cached,) = kept.states(ids[None, length:], (last,))
     except Exception:  # no such cache in this model: as many kinds of error as models
         return None
     if relative_difference(cached, whole) > ROUNDING:
         return None
-    return kept if model is probe.layers.model else Prefix.of(model, ids[:length])
+    return kept if model is probe.layers.model else Prefix(model, ids[:length])

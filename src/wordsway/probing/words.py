@@ -249,7 +249,6 @@ class _WordsRun:
         self._add_all([{"twin": one.profile} for one in twins.words])
 
     def result(self, seconds: float) -> Words:
-        """Everything measured until now."""
         found = tuple(self.found)
         done = tuple(tier for tier in TIERS if any(word.score(tier) for word in found))
         label, probability = self.target.prediction
@@ -314,8 +313,8 @@ def with_swaps(
     return replace(result, swaps=tuple(found))
 
 
-#: Words that are measured next: `SOME` where the first took less than `MOMENT` seconds, else `FEW`.
-SOME, FEW, MOMENT = 6, 2, 2.0
+#: Words that a forecast measures.
+SOME = 6
 
 
 @dataclass(frozen=True)
@@ -360,44 +359,22 @@ def forecast(
             pass
         return clock() - started
 
+    def seconds_of(tiers: Sequence[str], words: Sequence[Word]) -> float:
+        """Seconds of all words from those of some; mean local takes the same for any number."""
+        once = timed(tiers, words[len(words) // 2 :][:1])
+        if tuple(tiers) == ("mean-local",) or len(words) == 1:
+            return once
+        some = words[:: max(1, len(words) // SOME)][:SOME]
+        several = timed(tiers, some)
+        return several + (len(words) - len(some)) * max(0.0, several - once) / (len(some) - 1)
+
     timed(("mean-local",), chosen[:1])  # the first one warms up
-    seconds = _seconds(lambda some: timed(planned, some), chosen, planned)
-    seconds *= 2 if request.twin else 1
+    seconds = seconds_of(planned, chosen) * (2 if request.twin else 1)
     if request.planned is None and "real-words" not in planned:
         places = chosen[: places_in_time(probe, target, encoded.n, request.draws)]
-        more = ("real-words",)
-        seconds += _seconds(lambda some: timed(more, some), places, more) if places else 0.0
+        seconds += seconds_of(("real-words",), places) if places else 0.0
     if swaps:
-        seconds += swaps * TRIED * _forward_seconds(blocks, clock)
+        seconds += swaps * TRIED * timed(("real-words",), chosen[:1]) / request.draws
     grown = TWICE if "local" in planned else 1
     held = min(len(chosen) * grown, blocks.at_once) * blocks.text_bytes
     return WordsCost(len(chosen), encoded.n, seconds, held)
-
-
-def _seconds(
-    timed: Callable[[Sequence[Word]], float], chosen: Sequence[Word], tiers: Sequence[str]
-) -> float:
-    """Seconds of all words; mean local takes the same for any number of them."""
-    if tuple(tiers) == ("mean-local",):
-        return timed(chosen[:1])
-    once = timed(_spread(chosen, 1))
-    count = SOME if once < MOMENT else FEW
-    if len(chosen) <= count:
-        return timed(chosen) if len(chosen) > 1 else once
-    some = timed(_spread(chosen, count))
-    return some + (len(chosen) - count) * max(0.0, some - once) / (count - 1)
-
-
-def _spread(chosen: Sequence[Word], count: int) -> list[Word]:
-    """``count`` words, from all parts of the text."""
-    return [chosen[(2 * at + 1) * len(chosen) // (2 * count)] for at in range(count)]
-
-
-def _forward_seconds(blocks: Blocks, clock: Callable[[], float]) -> float:
-    """Seconds of one pass forwards, of a batch of them."""
-    some = torch.arange(min(len(blocks), blocks.at_once))
-    delta = torch.zeros(len(some), blocks.size).to(blocks.encoded.embeds)
-    started = clock()
-    with torch.no_grad():
-        blocks.target.change2(blocks.moved(some, delta))
-    return (clock() - started) / len(some)
