@@ -483,7 +483,7 @@ def _next_token(case: Case) -> float | None:
     causal = Causal(locate(case.folder), Loading("causal"))
     prompt = causal.read(TEXT)
     theirs = case.alone.next_token(torch.tensor(prompt.ids))
-    worst = apart(causal.states(prompt).logs.exp(), theirs.exp())
+    worst = apart(causal.states(prompt)[1].exp(), theirs.exp())
     base = (case.alone.next_token(case.ids) / 2).exp()
     for one in ws.swap(
         TEXT, PLACE, case.probe, among=OTHERS, target="next-token", worst_case=False

@@ -299,7 +299,7 @@ def test_jobs_that_hold_one_model_follow_each_other():
     from dataclasses import replace
 
     from wordsway.engine.run import Meter
-    from wordsway.lengths.jobs import LengthJob
+    from wordsway.lengths.length import LengthJob
 
     job = LengthJob((("It is good.", ()),), "one", "a" * 64, "pooled")
     texts = [(("It is good. " * size, ()),) for size in (1, 2, 3, 4)]

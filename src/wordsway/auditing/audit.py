@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,7 @@ from wordsway.auditing.running import (
     EditsJob,
     Effects,
     EncoderRequest,
+    effects_here,
     encoder_of,
     in_chunks,
     results_store,
@@ -54,7 +56,7 @@ from wordsway.auditing.scores import (
 )
 from wordsway.auditing.table import RefusedRow
 from wordsway.core.checks import FilePath, Natural, Several, takes, validated
-from wordsway.core.errors import InputError, WordswayError, first_line
+from wordsway.core.errors import InputError, WordswayError
 from wordsway.core.escape import csv_frame
 from wordsway.core.progress import Progress, silent
 from wordsway.core.reading import word_spans
@@ -115,7 +117,6 @@ class AuditRequest(EncoderRequest):
             )
 
     def cases(self, progress: Progress = silent) -> Cases:
-        """The texts and their edits."""
         return collect(
             self.data,
             kinds=self.kinds,
@@ -259,7 +260,6 @@ class _AuditRun:
     with_words: Encoder | None = None
 
     def named(self, name: ModelName, *, baseline: bool = False) -> ModelAudit:
-        """A model that workers run."""
         request = self.request
         jobs = request.jobs(name, self.chosen)
         tally = run_jobs(
@@ -291,18 +291,11 @@ class _AuditRun:
         self, encoder: AnyEncoder, name: str, draws: int, documents: Sequence[str] | None = None
     ) -> ModelAudit:
         """An encoder that lives in this process."""
-        effects = self._effects(encoder, name, draws)
+        measure = partial(changes_of, encoder, draws=draws, seed=self.request.seed)
+        places = places_of(self.chosen.cases)
+        effects = effects_here(measure, places, CHUNK, self.progress, name)
         measured, failed = _measured(name, self.chosen.cases, effects)
         return self._scored(name, encoder, measured, failed, documents)
-
-    def _effects(self, encoder: AnyEncoder, name: str, draws: int) -> Iterator[Effects]:
-        """The effects of every text in an encoder of this process."""
-        done, seed = 0, self.request.seed
-        for some in in_chunks(places_of(self.chosen.cases), CHUNK):
-            for found in changes_of(encoder, some, draws=draws, seed=seed):
-                yield first_line(found) if isinstance(found, InputError) else found
-            done += len(some)
-            self.progress(f"texts through {name}", done, len(self.chosen.cases))
 
     def _scored(
         self,
@@ -312,7 +305,6 @@ class _AuditRun:
         failed: Sequence[RefusedRow],
         documents: Sequence[str] | None = None,
     ) -> ModelAudit:
-        """Every score of one model."""
         request = self.request
         moves: tuple[RankMove, ...] = ()
         if documents is not None:

@@ -33,7 +33,6 @@ class Place(NamedTuple):
     after: str
 
     def edited(self, text: str) -> str:
-        """The text with this edit made in it."""
         return text[: self.start] + self.after + text[self.start + len(self.before) :]
 
 

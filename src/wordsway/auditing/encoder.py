@@ -108,7 +108,6 @@ class BlackBoxEncoder:
         self.box, self.target = box, checked_target(box, target)
 
     def describe(self) -> dict[str, Any]:
-        """What a result records of the encoder."""
         return dict(self.box.describe()) | {"random_words": "of as many characters"}
 
     def tokens(self, texts: Sequence[str]) -> list[tuple[str]]:
@@ -135,7 +134,6 @@ class BlackBoxEncoder:
     def distances(
         self, tokens: Sequence[tuple[str]], vectors: Sequence[torch.Tensor]
     ) -> torch.Tensor:
-        """How far each of the texts 1 … B is from text 0 by the target, (B,)."""
         return distances_of(self.box, self.target, torch.stack(list(vectors)))
 
     def labels(self, vectors: Sequence[torch.Tensor]) -> None:

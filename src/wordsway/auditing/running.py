@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import tempfile
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -91,7 +91,6 @@ class EncoderRequest:
         return [twin for twin in twins if twin not in self.names]
 
     def label(self, name: ModelName) -> str:
-        """A named model in results."""
         return str(name._replace(model=labels_of(one.model for one in self.names)[name.model]))
 
     @property
@@ -123,6 +122,22 @@ def results_store(out: Path | None) -> Iterator[Store]:
         return
     with tempfile.TemporaryDirectory() as folder:
         yield Store(Path(folder) / "store")
+
+
+def effects_here(
+    measure: Callable[[Sequence[Item]], Sequence[list[Any] | InputError]],
+    texts: Sequence[Item],
+    size: int,
+    progress: Progress,
+    name: str,
+) -> Iterator[Effects]:
+    """The effects of every text in an encoder of this process, ``size`` texts at a time."""
+    done = 0
+    for some in in_chunks(texts, size):
+        for found in measure(some):
+            yield first_line(found) if isinstance(found, InputError) else found
+        done += len(some)
+        progress(f"texts through {name}", done, len(texts))
 
 
 @lru_cache(maxsize=1)

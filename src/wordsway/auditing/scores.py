@@ -160,7 +160,6 @@ def level_score(
 
 
 def level_scores(measured: Sequence[Measured], kind: str | None = None) -> dict[str, LevelScore]:
-    """Return the scores of all levels that have texts."""
     found = {level: level_score(measured, level, kind) for level in LEVELS}
     return {level: score for level, score in found.items() if score is not None}
 
@@ -293,7 +292,6 @@ class KindScore:
 
     @property
     def small(self) -> LevelScore | None:
-        """The score against one harmless edit."""
         return self.levels.get("small")
 
     @property

@@ -3,30 +3,34 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from wordsway.auditing.encoder import encoder_for
 from wordsway.auditing.running import (
+    EditsJob,
     Effects,
     EncoderRequest,
+    effects_here,
+    encoder_of,
     in_chunks,
     results_store,
     stored_effects,
 )
 from wordsway.core.checks import Count, FilePath, Several, takes, validated
-from wordsway.core.errors import InputError, WordswayError, first_line
+from wordsway.core.errors import InputError, WordswayError
 from wordsway.core.progress import Progress, silent
+from wordsway.core.reading import word_spans
 from wordsway.core.result import versions
 from wordsway.engine.job import Job
 from wordsway.engine.run import Machines, run_jobs
 from wordsway.engine.store import Store
-from wordsway.lengths.jobs import LengthJob
-from wordsway.lengths.responses import WindowText, responses
+from wordsway.lengths.responses import Response, WindowText, responses
 from wordsway.lengths.result import Length, MeasuredText, ModelLength
-from wordsway.lengths.theory import THEORY
+from wordsway.lengths.theory import THEORY, RandomMaps
 from wordsway.lengths.windows import PLACES, HostedTexts, hosted_texts
 from wordsway.models.files import ModelName, locate
 from wordsway.models.probe import Probe
@@ -38,6 +42,50 @@ TARGETS = ("pooled", "last-token")
 CHUNK = 32
 #: Texts of the models' twins, and of random maps, whose curves differ less from text to text.
 TWIN_TEXTS, THEORY_TEXTS = 32, 20
+
+
+@dataclass(frozen=True)
+class LengthJob(EditsJob):
+    """Texts of one window with their edits, the model with the hash of its files, and the target;
+    or the name of a random map of the model's word vectors, and its seed.
+    """
+
+    texts: tuple[WindowText, ...]
+    model: str
+    model_sha256: str
+    target: str
+    device: str = "cpu"
+    theory: str = ""
+    seed: int = 0
+    kind = "length"
+    version = 2
+    effect = Response
+
+    def measure(self) -> Sequence[list[Response] | InputError]:
+        encoder = encoder_of(self.model, self.model_sha256, "cosine", self.device)
+        if self.theory:
+            measure = RandomMaps(encoder.probe, self.seed).measure(self.theory)
+            return [measure(text) for text in self.texts]
+        return responses(encoder, self.texts, self.target)
+
+    def trial(self) -> LengthJob:
+        return replace(self, texts=self.texts[:1])
+
+    @property
+    def family(self) -> Hashable:
+        return (super().family, self.theory)
+
+    def peak_bytes(self) -> float:
+        """The states of all layers, of every token, in addition."""
+        config = locate(ModelName.of(self.model).model).config()
+        width = config.get("hidden_size", 1024) * (config.get("num_hidden_layers", 24) + 1)
+        return super().peak_bytes() + 4 * width * self.tokens
+
+    @property
+    def tokens(self) -> float:
+        return sum(
+            (1.25 * len(word_spans(text)) + 3) * (1 + len(places)) for text, places in self.texts
+        )
 
 
 @dataclass(frozen=True)
@@ -119,7 +167,6 @@ class LengthRequest(EncoderRequest):
         )
 
     def in_windows(self, hosted: HostedTexts) -> list[list[WindowText]]:
-        """The texts of every window."""
         return [[text.window(size, self.place) for text in hosted.texts] for size in self.sizes]
 
     def jobs(self, hosted: HostedTexts) -> dict[str, list[list[LengthJob]]]:
@@ -176,7 +223,6 @@ class LengthRequest(EncoderRequest):
     def stored(
         self, name: str, hosted: HostedTexts, jobs: Sequence[Sequence[LengthJob]], store: Store
     ) -> ModelLength:
-        """A model from the jobs that are done."""
         windows = [list(stored_effects(some, store)) for some in jobs]
         return replace(self.measured(name, hosted, windows), sha256=jobs[0][0].model_sha256)
 
@@ -258,19 +304,12 @@ def _here(
 ) -> dict[str, ModelLength]:
     """The encoders that were given as objects, which run in this process."""
     found = {}
-    every = request.in_windows(hosted)
     for name, given in request.objects.items():
-        encoder, done = encoder_for(given), 0
-        windows: list[list[Effects]] = []
-        for texts in every:
-            windows.append([])
-            for part in in_chunks(texts, CHUNK):
-                some = responses(encoder, part, request.target)
-                windows[-1] += [
-                    first_line(one) if isinstance(one, InputError) else one for one in some
-                ]
-                done += len(some)
-                progress(f"texts through {name}", done, len(every) * len(texts))
+        measure = partial(responses, encoder_for(given), target=request.target)
+        windows = [
+            list(effects_here(measure, texts, CHUNK, progress, f"{name}, {size} sentences"))
+            for size, texts in zip(request.sizes, request.in_windows(hosted), strict=True)
+        ]
         found[name] = request.measured(name, hosted, windows)
     return found
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 
@@ -27,22 +27,6 @@ class Prompt:
     spelled: str
     ids: tuple[int, ...]
     pieces: tuple[str, ...]
-
-
-class States(NamedTuple):
-    """hidden_states[0 … L], (n, d) each, and log probabilities of the next token in float64."""
-
-    hidden: list[torch.Tensor]
-    logs: torch.Tensor
-
-
-@dataclass(frozen=True)
-class GreedyAnswer:
-    """The output of greedy decoding; ``cut`` if it stopped at the requested number of tokens."""
-
-    text: str
-    tokens: int
-    cut: bool
 
 
 class Causal:
@@ -105,8 +89,8 @@ class Causal:
             ) from None
 
     @torch.no_grad()
-    def states(self, prompt: Prompt) -> States:
-        """All layers' hidden states; log softmax of the last row's logits, computed in float64.
+    def states(self, prompt: Prompt) -> tuple[list[torch.Tensor], torch.Tensor]:
+        """hidden_states[0 … L], (n, d) each, and log probabilities of the next token in float64.
 
         Both prompts of a comparison run in full, even if they share a prefix: rows from cached keys
         are rounded differently, and 1e-7 of a state is a hundredth of a change of 1e-5.
@@ -128,7 +112,7 @@ class Causal:
         for number, state in enumerate(out.hidden_states):
             check_rows(number, state, ids.shape[1])
         hidden = [state[0].cpu() for state in out.hidden_states]
-        return States(hidden, torch.log_softmax(logits, dim=0))
+        return hidden, torch.log_softmax(logits, dim=0)
 
     @torch.no_grad()
     def answer(
@@ -136,8 +120,10 @@ class Causal:
         prompt: Prompt,
         tokens: int,
         progress: Callable[[int, int], None] | None = None,
-    ) -> GreedyAnswer:
-        """The likeliest token after token, until the model ends or ``tokens`` are there."""
+    ) -> tuple[str, int, bool]:
+        """The likeliest token after token, until the model ends or ``tokens`` are there: the text,
+        its tokens, and whether it was cut.
+        """
         transformers = import_transformers()
         ids = torch.tensor([prompt.ids], device=self.device)
         ends = sorted(self.ends)
@@ -162,9 +148,7 @@ class Causal:
             self.model.generation_config = own
         new = out[0, len(prompt.ids) :].tolist()
         ended = bool(new) and new[-1] in self.ends
-        return GreedyAnswer(
-            self.tokenizer.decode(new, skip_special_tokens=True), len(new), not ended
-        )
+        return self.tokenizer.decode(new, skip_special_tokens=True), len(new), not ended
 
     def spell(self, token: int) -> str:
         """A token as text; a byte of a longer character is �."""

@@ -241,15 +241,13 @@ def _by_decoder(causal: Causal, a: str, b: str, tokens: int, top: int, progress:
         remedy = "shorten the prompt, or ask for fewer --tokens"
         raise InputError(expected, f"{longest} + {tokens}", remedy)
     progress("reading both prompts", 0, 0)
-    states = causal.states(prompts[0]), causal.states(prompts[1])
-    p, q = (one.logs for one in states)
+    (first, p), (second, q) = map(causal.states, prompts)
     sides = []
     for which, prompt, own, other in zip("ab", prompts, (p, q), (q, p), strict=True):
-        reply = causal.answer(prompt, tokens, partial(progress, f"answer {which}, token"))
+        answer = causal.answer(prompt, tokens, partial(progress, f"answer {which}, token"))
         best = own.topk(min(top, len(own))).indices.tolist()
         chances = [(token, float(own[token].exp()), float(other[token].exp())) for token in best]
         likeliest = tuple(NextToken(token, causal.spell(token), *pq) for token, *pq in chances)
-        answer = (reply.text, reply.tokens, reply.cut)
         sides.append(Side(prompt.text, prompt.pieces, prompt.ids, *answer, likeliest))
     facts = {
         "name": causal.files.name,
@@ -259,7 +257,7 @@ def _by_decoder(causal: Causal, a: str, b: str, tokens: int, top: int, progress:
         "template": prompts[0].spelled.replace(a, "{prompt}", 1) if causal.chat else None,
     }
     kl = {"kl_ab": divergence(p, q), "kl_ba": divergence(q, p)}
-    return sides, [one.hidden for one in states], {"chat": causal.chat, "model": facts} | kl
+    return sides, [first, second], {"chat": causal.chat, "model": facts} | kl
 
 
 def _by_encoder(probe: Probe, a: str, b: str) -> _Read:

@@ -62,7 +62,6 @@ class Edit:
 
     @cached_property
     def overlap(self) -> float:
-        """The `overlap` of the text and the edited text."""
         return overlap(self.text, self.edited)
 
     @cached_property
