@@ -60,7 +60,6 @@ def sha256(path: Path) -> str:
 
 
 def write_json(path: Path, document: Any) -> None:
-    """Write a document atomically."""
     with atomic(path) as partial:
         partial.write_text(json.dumps(document, indent=1, ensure_ascii=False), "utf-8")
 

@@ -74,7 +74,6 @@ class BlackBox:
     function: Callable[[list[str]], Any]
 
     def describe(self) -> dict[str, Any]:
-        """What a result records of the encoder."""
         return {"name": self.name, "type": self.kind}
 
     def encode(self, texts: Sequence[str], progress: Progress = silent) -> np.ndarray:
@@ -149,7 +148,6 @@ class PairScorer:
     function: Callable[[list[tuple[str, str]]], Any]
 
     def describe(self) -> dict[str, Any]:
-        """What a result records of the scorer."""
         return {"name": self.name, "type": "pair scores"}
 
     def scores(self, pairs: Sequence[tuple[str, str]], progress: Progress = silent) -> np.ndarray:
@@ -289,7 +287,6 @@ def black_box(given: Any, name: str | None = None) -> TextEncoder:
 
 
 def _method(given: Any, method: str) -> Callable[[list[str]], Any]:
-    """The method of an object."""
     function: Callable[[list[str]], Any] = getattr(given, method)
     ours = type(given).__module__.startswith("sentence_transformers")
     return _quiet(function) if ours else function

@@ -293,7 +293,6 @@ def _vectors(answer: Any, count: int, dimensions: int | None) -> np.ndarray:
 
 
 def _key(text: str) -> str:
-    """The name of a text in the cache."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 

@@ -16,7 +16,6 @@ from wordsway.models.probe import Probe
 
 
 def classifier_of(probe: Probe) -> Any:
-    """The model with its classifier."""
     if not saved_with(probe, "SequenceClassification"):
         raise InputError(
             "a model saved with a classifier",
@@ -30,7 +29,6 @@ def classifier_of(probe: Probe) -> Any:
 
 
 def next_token_model(probe: Probe) -> Any:
-    """The model with its head for the next token."""
     if not predicts_next(probe.files, probe.options):
         raise InputError(
             "a causal language model saved with its head",
@@ -47,7 +45,6 @@ def next_token_model(probe: Probe) -> Any:
 
 
 def masked_model(probe: Probe) -> Any:
-    """The model with its head for masked tokens."""
     return _loaded(probe, "masked")
 
 
@@ -70,7 +67,6 @@ def logits_of(model: Any, **inputs: torch.Tensor) -> torch.Tensor:
 
 
 def labels_of(model: Any) -> list[str]:
-    """The names of a classifier's classes."""
     names = getattr(model.config, "id2label", None) or {}
     count = int(model.config.num_labels)
     return [str(names.get(number, f"LABEL_{number}")) for number in range(count)]
@@ -81,7 +77,6 @@ def _without_cache(model: Any) -> dict[str, bool]:
 
 
 def saved_with(probe: Probe, head: str) -> bool:
-    """Whether the model was saved with this head."""
     return any(head in str(name) for name in probe.files.config().get("architectures") or ())
 
 

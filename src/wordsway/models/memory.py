@@ -55,11 +55,9 @@ class ModelInMemory:
         return self.whole.config.to_dict() | {"architectures": [type(self.whole).__name__]}
 
     def settings(self) -> TextSettings:
-        """What the model's pipeline does to a text before the model."""
         return self.text_settings
 
     def pipeline(self, prompt_tokens: int = 0) -> Pipeline:
-        """How the model makes one vector of a text."""
         if self.modules is None:
             return Pipeline()
         return of_modules(self.modules, self.text_settings.dimensions, prompt_tokens)

@@ -111,7 +111,6 @@ def audits_steps(request: dict[str, Any], state: WorkerState) -> Iterator[dict[s
 
 
 def audit_steps(request: dict[str, Any], state: WorkerState) -> Iterator[dict[str, Any]]:
-    """A stored audit."""
     folder = inside(state.audits, request["folder"])
     result = read(state.audits, request["folder"])
     commands = _commands(asked_for(result, state) | {"out": str(folder)})
@@ -261,7 +260,6 @@ def _commands(asked: dict[str, Any]) -> dict[str, str]:
 
 
 def text_of(path: Path, folder: str) -> str:
-    """The text of a file that an audit wrote."""
     try:
         if path.stat().st_size > MOST:
             raise ValueError(f"it has more than {MOST:,} bytes")

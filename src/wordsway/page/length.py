@@ -43,7 +43,6 @@ def length_steps(request: dict[str, Any], state: WorkerState) -> Iterator[dict[s
 
 
 def length_file(request: dict[str, Any], state: WorkerState) -> Iterator[dict[str, Any]]:
-    """The result as a file."""
     yield file_event(_measured(request, state), request["ending"], "length")
 
 

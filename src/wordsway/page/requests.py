@@ -147,7 +147,6 @@ class FileRequest(PageRequest):
 
     @property
     def place(self) -> str:
-        """The name of the place."""
         return next(name for name in PLACES if getattr(self, name))
 
     @model_validator(mode="after")

@@ -89,7 +89,6 @@ def _in_url(host: str) -> str:
 
 
 def _addresses() -> set[str]:
-    """The addresses of this machine."""
     try:
         found = socket.getaddrinfo(socket.gethostname(), None)
     except OSError:

@@ -153,7 +153,6 @@ def by_label(requests: list[Request]) -> dict[str, list[Request]]:
 
 
 def _outputs(request: Request, store: Store, trials: int) -> list[dict[str, Any]]:
-    """The stored outputs of a request's trials."""
     keys = [Cell(request, trial).key for trial in range(trials)]
     done = [key for key in keys if key in store]
     return [record.outputs for _, record in store.records(done)] if done else []

@@ -122,7 +122,6 @@ def _sharing(loaded: Probe) -> Probe:
 
 
 def key_of(what: str, request: Mapping[str, Any]) -> str:
-    """The key of a kept answer."""
     return what + json.dumps(request, sort_keys=True, ensure_ascii=False)
 
 

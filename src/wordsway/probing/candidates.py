@@ -43,7 +43,6 @@ class TextPlace:
         }
 
     def changed(self, spelling: str) -> str:
-        """The text with another word in this place."""
         return self.text[: self.word.start] + spelling + self.text[self.word.end :]
 
     def takes(self, spelling: str) -> bool:

@@ -335,7 +335,6 @@ class CorpusWords(Result, brief="probed folder"):
 
     @property
     def model(self) -> str:
-        """The name of the model."""
         name = self.jobs[0].model
         return labels_of([name])[name]
 

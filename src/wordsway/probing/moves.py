@@ -118,7 +118,6 @@ class Blocks:
         return self.radius[which][:, None] * unit_delta
 
     def at_reach(self, reach: float) -> Blocks:
-        """The same words with another reach."""
         return Blocks(self.target, self.words, reach, self.memory)
 
     def delta(self, which: int, flat: torch.Tensor) -> torch.Tensor:

@@ -137,7 +137,6 @@ class WordsRequest(_TargetRequest):
 
     @property
     def requested(self) -> tuple[str, ...]:
-        """The requested tiers."""
         return (self.tiers,) if isinstance(self.tiers, str) else tuple(self.tiers or ())
 
     @property

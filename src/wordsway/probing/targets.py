@@ -395,7 +395,6 @@ class LogitsTarget(HeadTarget):
 
     @property
     def names(self) -> list[str]:
-        """The labels."""
         return labels_of(self.model)
 
     @property
@@ -468,7 +467,6 @@ def target_in(probe: Probe, target: int | str, scaling: str = "auto") -> Target:
 def target_of(
     probe: Probe, encoded: EncodedText, target: int | str, scaling: str = "auto"
 ) -> Target:
-    """A target by name, bound to a text."""
     found = target_in(probe, target, scaling)
     found.bind(encoded)
     return found

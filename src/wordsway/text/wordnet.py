@@ -67,12 +67,10 @@ class SortedFile:
             self.bytes = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
     def line_at(self, offset: int) -> str:
-        """The line that begins at this byte."""
         end = self.bytes.find(b"\n", offset)
         return self.bytes[offset : end if end >= 0 else len(self.bytes)].decode("latin-1")
 
     def starting_with(self, prefix: str) -> Iterator[str]:
-        """All lines that begin with ``prefix``."""
         wanted = prefix.encode("latin-1", "replace")
         low, high = 0, len(self.bytes)  # the first such line begins in [low, high]
         while low < high:
@@ -194,7 +192,6 @@ class WordNet:
         return tuple(found)
 
     def synonyms(self, word: str, pos: Pos, number: int = 1) -> tuple[str, ...]:
-        """The other words of sense ``number``."""
         for sense in self.senses(word, pos):
             if sense.number == number:
                 words = self.synset(pos, sense.offset).words

@@ -240,7 +240,6 @@ def _thresholds(audit: Audit) -> list[b.Block]:
 
 
 def _share(share: float, low: float, high: float) -> str:
-    """A share with its interval, in percent."""
     return f"{percent(share)} ({100 * low:.0f}–{100 * high:.0f})"
 
 
@@ -306,7 +305,6 @@ def _numbers(audit: Audit) -> list[b.Block]:
 
 
 def percent(share: float | None) -> str:
-    """A share, 0 to 1, in percent."""
     return whole_percent(None if share is None else 100 * share)
 
 

@@ -85,7 +85,6 @@ def length_view(found: Length) -> b.ResultView:
 
 
 def said(model: ModelLength, found: Length) -> list[str]:
-    """What may be said of a model."""
     change, word = model.curve(), model.curve("word")
     return [
         f"{model.name}, the word alone: {_ends(word)}: {fall(word)}.",

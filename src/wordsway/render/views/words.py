@@ -424,7 +424,6 @@ def moved_by(word: WordSway) -> str:
 
 
 def tip(words: Words, word: WordSway) -> str:
-    """The tooltip of a word."""
     said = [f"word {word.index}", f"{TIERS[words.tier].title} {interval(word.score(words.tier))}"]
     if word.pieces > 1:
         said.append(f"{word.pieces} tokens")
