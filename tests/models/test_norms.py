@@ -13,9 +13,9 @@ import tiny
 from wordsway.core.errors import InputError
 from wordsway.models.files import locate
 from wordsway.models.layers import ModelLayers
+from wordsway.models.norms import NormLayer, norms_of
 from wordsway.models.pipeline import pipeline_in, pool
 from wordsway.models.probe import Probe
-from wordsway.models.residual import NormLayer, norms_of
 from wordsway.models.tracing import Call
 
 #: Which of the hidden states 0 … 3 come out of a norm, and of which kind.

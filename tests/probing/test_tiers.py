@@ -13,9 +13,9 @@ import torch
 import tiny
 from wordsway.core.errors import InputError
 from wordsway.core.vectors import unit
+from wordsway.models.norms import NormLayer, largest_moves
 from wordsway.models.prefix import prefix_of
 from wordsway.models.probe import Probe
-from wordsway.models.residual import NormLayer, largest_moves
 from wordsway.probing.attention import attention
 from wordsway.probing.attract import attract
 from wordsway.probing.candidates import Candidates, WordPlace, vocabulary

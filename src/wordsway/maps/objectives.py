@@ -14,7 +14,7 @@ attention is certified by the hull of the moved text (Theorem 21 of docs/stateme
 A text X′ with a word more or less has other rows of features than X. Features of a fixed size are
 compared as they are; of features with a row for each word, the rows of the words that both texts
 have are compared, and S is still relative to ‖φ(X)‖. An inserted word is a zero row that moves:
-with X⁰ the text with a zero row at that place (Theorem 23),
+with X⁰ the text with a zero row at that place (Theorem 19),
 
     ‖φ(X′) − φ(X)‖ ≤ S(X⁰)·‖φ(X⁰)‖ + ‖φ(X⁰) − φ(X)‖.
 """

@@ -3,8 +3,8 @@
 Which linear maps make queries, keys, values and the output is found by their names (`NAMES`), fused
 ones (GPT-2's ``c_attn``, ModernBERT's ``Wqkv``) included; the number of heads comes from the
 model's configuration. Everything else about attention differs between models, so nothing here is
-assumed: `read_attention` also gives the rows that went in and came out on a text, and a map made of
-the matrices has to reproduce them.
+assumed: `LayerReader.passed` also gives the rows that went in and came out on a text, and a map
+made of the matrices has to reproduce them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ import torch
 
 from wordsway.core.errors import InputError
 from wordsway.models.probe import Probe
-from wordsway.models.residual import linear_of
 from wordsway.models.tracing import Arguments, EntryPoint, first_tensor, hooked
 
 #: What the parts are called, in the models that transformers has.
@@ -27,6 +26,34 @@ NAMES = {
     "fused": ("c_attn", "Wqkv", "query_key_value", "qkv_proj", "qkv"),
     "out": ("o_proj", "out_proj", "out_lin", "c_proj", "Wo", "dense", "o"),
 }
+
+
+@dataclass(frozen=True)
+class Linear:
+    """y = W·x + w; the weights stay in the model's precision and are used in float64."""
+
+    weight: torch.Tensor
+    bias: torch.Tensor | None
+
+    @property
+    def matrix(self) -> torch.Tensor:
+        return self.weight.detach().double().cpu()
+
+    @property
+    def shift(self) -> torch.Tensor | None:
+        return None if self.bias is None else self.bias.detach().double().cpu()
+
+    def rows(self, which: torch.Tensor | slice) -> Linear:
+        return Linear(self.weight[which], None if self.bias is None else self.bias[which])
+
+
+def linear_of(module: torch.nn.Module | None) -> Linear | None:
+    """A module as a linear map, if it is one; GPT-2's Conv1D keeps the transpose."""
+    transposed = type(module).__name__ == "Conv1D"
+    if not (isinstance(module, torch.nn.Linear) or transposed):
+        return None
+    weight, bias = (getattr(module, name) for name in ("weight", "bias"))
+    return Linear(weight.detach().T if transposed else weight.detach(), bias)
 
 
 @dataclass(frozen=True)

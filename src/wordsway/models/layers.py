@@ -14,7 +14,7 @@ from wordsway.core.errors import InputError, WordswayError, first_line
 from wordsway.models.files import ModelFiles
 from wordsway.models.load import Loading, load
 from wordsway.models.memory import ModelInMemory
-from wordsway.models.residual import NormLayer, Sublayer, norms_of, sublayers
+from wordsway.models.norms import NormLayer, norms_of
 from wordsway.models.tracing import (
     Arguments,
     Call,
@@ -311,27 +311,6 @@ class ModelLayers:
         transformers gives after the final norm. ModernBERT's input layer has one, too.
         """
         return self._norms[layer]
-
-    @cached_property
-    def residual(self) -> list[list[Sublayer]] | None:
-        """Sublayers between each hidden state and the next (the last state excepted), where they
-        add up in a residual stream that is normalised before each of them; else None.
-        """
-        return sublayers(self.model, trace(self.model, TRACED), trace(self.model, 1))
-
-    @torch.no_grad()
-    def inputs_of(
-        self, calls: list[EntryPoint], embeds: torch.Tensor, at: str = "words"
-    ) -> list[torch.Tensor]:
-        """What these calls take in when texts are given as input embeddings."""
-        taken: dict[EntryPoint, torch.Tensor] = {}
-
-        def before(entry: EntryPoint, arguments: Arguments) -> None:
-            taken[entry] = first_tensor(arguments)
-
-        with hooked((call.module for call in calls), before):
-            self.every(embeds, at)
-        return [taken[call] for call in calls]
 
     def _numbered(self, calls: list[Call]) -> dict[torch.nn.Module, list[int]]:
         """The layer in which each call of each module runs: l, if it begins after the first call

@@ -99,11 +99,11 @@ class WordSway:
     responses to small moves (`wordsway.probing.local`), ``real`` is what real words do in its place
     (`wordsway.probing.real_words`), ``curve`` the largest change found for each reach
     (`wordsway.probing.search`), and ``upper`` a ceiling that no Δ of any length exceeds
-    (`wordsway.probing.ceiling`), or none up to ``upper_reach``. ``sensitivity`` is the best lower
-    end known at the requested reach, attained by ``delta`` (one row per token), ``profile`` the
-    change of every layer 0 … L by the same Δ, ``noise`` the same for Gaussian noise as long (mean
-    over draws), ``twin`` the profile in a twin of the model with random weights. ``radius`` is the
-    length that Δ may have. ``unknown``: the word is not in the tokenizer's vocabulary and is read
+    (`wordsway.probing.ceiling`). ``sensitivity`` is the best lower end known at the requested
+    reach, attained by ``delta`` (one row per token), ``profile`` the change of every layer 0 … L by
+    the same Δ, ``noise`` the same for Gaussian noise as long (mean over draws), ``twin`` the
+    profile in a twin of the model with random weights. ``radius`` is the length that Δ may have.
+    ``unknown``: the word is not in the tokenizer's vocabulary and is read
     as [UNK]. ``joined`` words of the text share a token and are this one.
     """
 
@@ -120,7 +120,6 @@ class WordSway:
     real: RealWords | None = None
     curve: tuple[CurvePoint, ...] | None = None
     upper: float | None = None
-    upper_reach: float | None = None
     sensitivity: float | None = None
     profile: tuple[float, ...] | None = None
     noise: tuple[float, ...] | None = None

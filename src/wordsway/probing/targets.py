@@ -33,9 +33,9 @@ from wordsway.core.reading import Word
 from wordsway.core.seeds import generator
 from wordsway.core.vectors import unit
 from wordsway.models.heads import classifier_of, labels_of, logits_of, next_token_model
+from wordsway.models.norms import largest_moves
 from wordsway.models.prefix import Prefix
 from wordsway.models.probe import EncodedText, Probe
-from wordsway.models.residual import largest_moves
 from wordsway.probing.differences import common, common_end
 
 #: A model's own backward pass is checked by `MOVES` moves of relative length `STEP`, and may differ

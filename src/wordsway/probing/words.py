@@ -26,7 +26,7 @@ from wordsway.core.runtime import peak_bytes, single_thread
 from wordsway.models.encoders import AnyModel, opened, with_vectors
 from wordsway.models.probe import EncodedText, Probe
 from wordsway.probing.black_boxes import words_by_vectors
-from wordsway.probing.ceiling import ceilings, residual_ceilings
+from wordsway.probing.ceiling import ceilings
 from wordsway.probing.local import TWICE, Local, local, mean_local, sketch_of
 from wordsway.probing.moves import (
     Blocks,
@@ -147,9 +147,6 @@ class _WordsRun:
     @cached_property
     def found(self) -> list[WordSway]:
         """The words, with their ceilings at first."""
-        uppers, reach = ceilings(self.target, self.chosen), None
-        if None in uppers:
-            uppers, reach = residual_ceilings(self.target, self.chosen, self.reach), self.reach
         return [
             WordSway(
                 word.index,
@@ -159,11 +156,10 @@ class _WordsRun:
                 word.rows,
                 self.encoded.radius(word) * self.reach,
                 upper=upper,
-                upper_reach=None if upper is None else reach,
                 unknown=self.encoded.reading.is_unknown(word),
                 joined=word.joined,
             )
-            for word, upper in zip(self.chosen, uppers, strict=True)
+            for word, upper in zip(self.chosen, ceilings(self.target, self.chosen), strict=True)
         ]
 
     def _add(self, places: Sequence[int], fields: Sequence[dict[str, Any]]) -> None:

@@ -409,8 +409,7 @@ def tier_numbers(words: Words, word: WordSway) -> dict[str, str]:
         how = "found" if word.curve else "along the worst small move"
         lines[f"at reach {words.reach:g}"] = f"at least {number(word.sensitivity)} ({how})"
     if word.upper is not None:
-        where = "at any reach" if word.upper_reach is None else f"up to reach {word.upper_reach:g}"
-        lines[where] = f"at most {number(word.upper)} (certified)"
+        lines["at any reach"] = f"at most {number(word.upper)} (certified)"
     listed = ", ".join(words.tokens[row] for row in word.rows if row < len(words.tokens))
     lines["tokens"] = f"{word.pieces}: {listed}" if listed else str(word.pieces)
     if word.unknown:
@@ -476,7 +475,5 @@ def facts(words: Words) -> dict[str, str]:
 
 
 def _ceiling(words: Words) -> str:
-    reaches = [word.upper_reach for word in words.words if word.upper_reach is not None]
-    how = f"no longer than reach {reaches[0]:g} " if reaches else ""
     where = f"{named(words.target, words.layers)} farther, {sized(words.target)}"
-    return f"Certified: no change of the word {how}moves {where}."
+    return f"Certified: no change of the word moves {where}."
