@@ -105,11 +105,6 @@ EXPECTED = [
     ("clause order", "If Anna calls, she wants money.", []),
     ("clause order", "I wonder if it works, and you know.", []),
     ("clause order", "It looks as if I lost.", []),
-    ("voice", "The tenant signed the lease.", ["The lease was signed by the tenant."]),
-    ("voice", "The lease was signed by the tenant.", ["The tenant signed the lease."]),
-    ("voice", "The doctor treated the patients.", ["The patients were treated by the doctor."]),
-    ("voice", "The boy walked the dog.", []),
-    ("voice", "The firm rejected no offer.", []),
     ("negated opposite", "That is possible.", ["That is not impossible."]),
     ("negated opposite", "The plan is not legal.", ["The plan is illegal."]),
     ("negated opposite", "It is a possible plan.", []),
@@ -200,7 +195,7 @@ def test_expected_edits(kind: str, text: str, expected: list[str] | None) -> Non
 
 def test_every_kind_is_tested() -> None:
     assert {kind for kind, _, expected in EXPECTED if expected != []} == set(RULES)
-    assert len(TURNING) == 8 and len(SMALL) == 5 and len(KEEPING) == 10
+    assert len(TURNING) == 8 and len(SMALL) == 5 and len(KEEPING) == 9
 
 
 @pytest.mark.parametrize("rule", RULES.values(), ids=lambda rule: rule.name)

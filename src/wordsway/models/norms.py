@@ -56,10 +56,6 @@ class NormLayer:
         """The normalisation itself, in x's precision."""
         return self.standardised(x) * self.weight.to(x) + self.bias.to(x)
 
-    @property
-    def kind(self) -> str:
-        return "LayerNorm" if self.centred else "RMSNorm"
-
 
 def norms_of(states: Sequence[torch.Tensor], calls: Iterable[Call]) -> list[NormLayer | None]:
     """For each hidden state (1, n, d) the norm that produced it; None if there is none."""

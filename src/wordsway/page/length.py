@@ -7,14 +7,11 @@ from typing import Any
 
 from wordsway.auditing.edits import TURNING
 from wordsway.core.errors import WordswayError
-from wordsway.lengths.length import length
+from wordsway.lengths.length import WINDOWS, length
 from wordsway.lengths.result import Length, ModelLength
 from wordsway.page.commands import line, script
 from wordsway.page.worker import WorkerState, file_event, key_of
 from wordsway.render.views.length import DRAWN, MEANINGS, fall, said
-
-#: Sentences of the windows.
-WINDOWS = (1, 2, 4, 8, 16)
 
 
 def length_kinds(request: dict[str, Any], state: WorkerState) -> Iterator[dict[str, Any]]:

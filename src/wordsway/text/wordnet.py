@@ -45,7 +45,6 @@ class Synset:
     offset: int
     words: tuple[str, ...]
     pointers: tuple[Pointer, ...]
-    gloss: str
 
 
 @dataclass(frozen=True)
@@ -164,8 +163,7 @@ class WordNet:
     @lru_cache(maxsize=100_000)  # noqa: B019
     def synset(self, pos: Pos, offset: int) -> Synset:
         """The synset that begins at this byte of its file."""
-        line, _, gloss = self._data(pos).line_at(offset).partition(" | ")
-        cells = line.split()
+        cells = self._data(pos).line_at(offset).partition(" | ")[0].split()
         count = int(cells[3], 16)
         words = tuple(word.split("(")[0].replace("_", " ") for word in cells[4 : 4 + 2 * count : 2])
         at = 4 + 2 * count
@@ -175,7 +173,7 @@ class WordNet:
             pointers.append(
                 Pointer(symbol, _LETTERS[part], int(target), int(ends[:2], 16), int(ends[2:], 16))
             )
-        return Synset(pos, offset, words, tuple(pointers), gloss.strip())
+        return Synset(pos, offset, words, tuple(pointers))
 
     def antonyms(self, word: str, pos: Pos, number: int | None = 1) -> tuple[str, ...]:
         """Words that WordNet names as the opposite of sense ``number`` (None: of any sense)."""

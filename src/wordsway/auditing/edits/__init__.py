@@ -12,7 +12,7 @@ from wordsway.auditing.edits.modality import COMPARATIVES, MODALS
 from wordsway.auditing.edits.names import NAMES
 from wordsway.auditing.edits.negation import NEGATION
 from wordsway.auditing.edits.quantities import NUMBERS, QUANTIFIERS, UNITS
-from wordsway.auditing.edits.rewording import CLAUSES, DIGITS, FRAME, OPPOSITES, VOICE
+from wordsway.auditing.edits.rewording import CLAUSES, DIGITS, FRAME, OPPOSITES
 from wordsway.auditing.edits.small_words import ARTICLES, POLITENESS
 from wordsway.auditing.edits.spelling import CONTRACTIONS, SPELLING
 
@@ -33,7 +33,6 @@ RULES: dict[str, Rule] = {
         ARTICLES,
         POLITENESS,
         CLAUSES,
-        VOICE,
         OPPOSITES,
         DIGITS,
         FRAME,

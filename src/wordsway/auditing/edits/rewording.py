@@ -1,4 +1,4 @@
-"""Rewordings that preserve the meaning: clause order, voice, negated opposites, digits, a frame.
+"""Rewordings that preserve the meaning: clause order, negated opposites, digits, a frame.
 
 Each is made only where the words around it decide that it is safe; most sentences allow none.
 """
@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 from wordsway.auditing.background import Place
 from wordsway.auditing.edits.edit import EnglishSentence, Rule
-from wordsway.auditing.edits.lexicon import AUXILIARIES, SHARED, word_lists, words
-from wordsway.text.forms import inflected, verb_forms
+from wordsway.auditing.edits.lexicon import SHARED, word_lists, words
+from wordsway.text.forms import verb_forms
 from wordsway.text.wordnet import wordnet
 
 LISTS = word_lists("rewording")
@@ -61,57 +61,6 @@ def _refers(one: str, other: str) -> bool:
 
 def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
-
-
-_NOUN = r"(?:the|a|an|my|your|our|his|her|their|this) (?:[\w-]+ ){0,2}[\w-]+"
-_NAME = r"[A-Z][a-z]+(?: [A-Z][a-z]+){1,2}"
-_REST = r"((?: in \d{4}| last year)?[.!])"
-_PASSIVE = re.compile(rf"((?i:{_NOUN})|{_NAME}) (?:was|were) (\w+) by ({_NOUN}|{_NAME}){_REST}")
-_ACTIVE = re.compile(rf"((?i:{_NOUN})|{_NAME}) (\w+ed) ({_NOUN}){_REST}")
-
-
-def _voice(sentence: EnglishSentence) -> Iterator[Place]:
-    """ "The tenant signed the lease." ↔ "The lease was signed by the tenant." """
-    text = sentence.text.rstrip()
-    if found := _PASSIVE.fullmatch(text):
-        patient, verb, agent, rest = found.groups()
-        past = _past(verb.lower())
-        made = f"{_capital(agent)} {past} {_inside(patient)}{rest}"
-    elif found := _ACTIVE.fullmatch(text):
-        agent, verb, patient, rest = found.groups()
-        past = _past(verb.lower())
-        was = "were" if patient.split()[-1].endswith("s") else "was"
-        made = f"{_capital(patient)} {was} {verb} by {_inside(agent)}{rest}"
-    else:
-        return
-    nouns = [*agent.split(), *patient.split()]
-    if past is None or any(word.lower() in _NO_NOUN or word.endswith("ly") for word in nouns):
-        return
-    yield Place(0, text, made)
-
-
-def _inside(phrase: str) -> str:
-    """A phrase that was first, as it is spelled inside of a sentence: names keep their capital."""
-    first = phrase.split()[0].lower()
-    return phrase[:1].lower() + phrase[1:] if first in SHARED.determiners else phrase
-
-
-#: Words that end a noun phrase, or count: "no judge signed it" has another passive.
-_NO_NOUN = (
-    SHARED.negations
-    | SHARED.prepositions
-    | AUXILIARIES
-    | SHARED.conjunctions
-    | words("all every each some many most several any both only way time first")
-)
-
-
-def _past(verb: str) -> str | None:
-    """The past of a verb that acts on its object, given as its past or its participle."""
-    for base, form in verb_forms(verb):
-        if base in LISTS.acting and form in ("ed", "en"):
-            return inflected(base, "ed")
-    return None
 
 
 def _opposites(sentence: EnglishSentence) -> Iterator[Place]:
@@ -193,7 +142,6 @@ def _finite(word: str) -> bool:
 CLAUSES = Rule(
     "clause order", "keeping", "the clause with if, because, when … moves", _clauses, "rewording"
 )
-VOICE = Rule("voice", "keeping", "active becomes passive, and back", _voice, "rewording")
 OPPOSITES = Rule(
     "negated opposite",
     "keeping",
