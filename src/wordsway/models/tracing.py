@@ -34,13 +34,6 @@ class Call:
         return EntryPoint(self.module, self.number)
 
 
-class ForwardTrace(NamedTuple):
-    """One pass over a text: hidden states (1, n, d), and every module's calls in their order."""
-
-    states: Sequence[torch.Tensor]
-    calls: list[Call]
-
-
 #: The arguments of a call: positional ones, and those by name.
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 
@@ -98,8 +91,10 @@ def with_states(arguments: Arguments, states: torch.Tensor) -> Arguments:
 
 
 @torch.no_grad()
-def trace(model: Any, tokens: int) -> ForwardTrace:
-    """Run the model once on ``tokens`` tokens; calls come in the order in which they began."""
+def trace(model: Any, tokens: int) -> tuple[Sequence[torch.Tensor], list[Call]]:
+    """Hidden states (1, n, d) of one pass over ``tokens`` tokens, and every module's calls in the
+    order in which they began.
+    """
     calls: dict[EntryPoint, Call] = {}
 
     def before(entry: EntryPoint, arguments: Arguments) -> None:
@@ -115,4 +110,4 @@ def trace(model: Any, tokens: int) -> ForwardTrace:
         out = model(**inputs, output_hidden_states=True, use_cache=False)
     if not getattr(out, "hidden_states", None):
         raise WordswayError("this model returns no hidden states, so its layers cannot be reached")
-    return ForwardTrace(out.hidden_states, list(calls.values()))
+    return out.hidden_states, list(calls.values())

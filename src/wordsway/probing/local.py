@@ -46,14 +46,6 @@ MANY = 8
 
 
 @dataclass(frozen=True)
-class MeanLocal:
-    """Root mean square response to small random moves, and its standard error over the passes."""
-
-    value: float
-    error: float
-
-
-@dataclass(frozen=True)
 class Local:
     """The largest response to small moves; ``direction`` (m, d) has norm one and attains it.
 
@@ -98,23 +90,22 @@ def sketch_of(
 
 def mean_local(
     sketch: torch.Tensor, encoded: EncodedText, words: Sequence[Word]
-) -> list[MeanLocal]:
-    """Mean local sensitivity of every word, from the sketch of all of them."""
+) -> list[tuple[float, float]]:
+    """Mean local sensitivity of every word, from the sketch of all of them: the root mean square
+    response to small random moves, and its standard error over the passes.
+    """
     by_row = sketch.double().square().sum(2).cpu()
-    d = sketch.shape[2]
-    return [_mean_local(by_row, word, encoded.radius(word), d) for word in words]
-
-
-def _mean_local(by_row: torch.Tensor, word: Word, radius: float, d: int) -> MeanLocal:
-    squares = by_row[:, list(word.rows)].sum(1)
-    scale = radius / (len(word.rows) * d) ** 0.5
-    value = float(squares.mean().sqrt())
-    if value == 0.0:
-        return MeanLocal(0.0, 0.0)
-    if len(squares) == 1:  # one pass gives no spread
-        return MeanLocal(scale * value, scale * value)
-    spread = float(squares.std()) / len(squares) ** 0.5
-    return MeanLocal(scale * value, scale * spread / (2 * value))
+    found = []
+    for word in words:
+        squares = by_row[:, list(word.rows)].sum(1)
+        scale = encoded.radius(word) / (len(word.rows) * sketch.shape[2]) ** 0.5
+        value = float(squares.mean().sqrt())
+        error = scale * value  # one pass gives no spread
+        if value > 0.0 and len(squares) > 1:
+            spread = float(squares.std()) / len(squares) ** 0.5
+            error = scale * spread / (2 * value)
+        found.append((scale * value, error))
+    return found
 
 
 def local(blocks: Blocks, sketch: torch.Tensor, progress: Progress = silent) -> list[Local]:

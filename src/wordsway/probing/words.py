@@ -182,7 +182,7 @@ class _WordsRun:
 
     def _mean_local(self) -> None:
         means = mean_local(self._sketch, self.encoded, self.chosen)
-        self._add_all([{"mean_local": one.value, "mean_local_error": one.error} for one in means])
+        self._add_all([{"mean_local": one, "mean_local_error": error} for one, error in means])
 
     @cached_property
     def _small(self) -> list[Local]:
