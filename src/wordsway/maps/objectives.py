@@ -14,7 +14,7 @@ attention is certified by the hull of the moved text (Theorem 21 of docs/stateme
 A text X′ with a word more or less has other rows of features than X. Features of a fixed size are
 compared as they are; of features with a row for each word, the rows of the words that both texts
 have are compared, and S is still relative to ‖φ(X)‖. An inserted word is a zero row that moves:
-with X⁰ the text with a zero row at that place (Theorem 19),
+with X⁰ the text with a zero row, or a short one, at that place (Theorem 19),
 
     ‖φ(X′) − φ(X)‖ ≤ S(X⁰)·‖φ(X⁰)‖ + ‖φ(X⁰) − φ(X)‖.
 """
@@ -48,6 +48,8 @@ from wordsway.maps.rigorous import SAFE, Certificate, norm_lower_bound, opnorm_u
 from wordsway.maps.rows import Derived, Moving, RowView
 from wordsway.maps.wrappers import NormedView, ReadOutView, ResidualView
 
+#: The norm of a short row that is inserted before it moves, as a share of the radius.
+NEARLY_ZERO = 1e-6
 EDITS = ("replace", "insert", "delete")
 OBJECTIVES = ("frobenius", "largest-row", "operator", "row:J")
 
@@ -198,6 +200,8 @@ class DefinitionView(ChangeView):
         with torch.no_grad():
             before = phi.features(like.X[None], like.X.dtype).clone()
         super().__init__(like, ChangeNorm("frobenius", before[0]), before)
+        if together and self.plan.widths:  # kinks of a definition stay; generations find more
+            self.plan = replace(self.plan, widths=(), rounds=2)
         self._map, self.together = phi, together
         self.rows_moved = len(together or (0,))
         self.dimension = self.rows_moved * sample.d
@@ -385,7 +389,18 @@ class EditView(ChangeView):
         return certain[0].replaced([float(one.upper[0]) for one in certain])
 
     def _certify(self, row: int, radius: float) -> Certificate | None:
-        longer = self._sample.inserted(row, torch.zeros(self._sample.d))
+        """From a zero row. Its scores are 0, and rounding may hide the sign of such a score: a row
+        of ReLU attention with no positive score then has no certificate. A short row has one.
+        """
+        ones = torch.ones(self._sample.d, dtype=torch.float64)
+        for base in (0 * ones, NEARLY_ZERO * radius / float(ones.norm()) * ones):
+            found = self._certify_from(base, row, radius + float(base.norm()) * SAFE)
+            if found is None or bool(found.upper.isfinite().all()):
+                break
+        return found
+
+    def _certify_from(self, base: torch.Tensor, row: int, radius: float) -> Certificate | None:
+        longer = self._sample.inserted(row, base)
         try:
             view = self._map.view(longer, torch.float64)
         except FeatureRangeError:  # φ(X⁰) = 0
@@ -393,11 +408,11 @@ class EditView(ChangeView):
         found = view.within(self.reach, self.constraint).certify([row], radius)
         if found is None:
             return None
-        zero = self._map.exact(longer)
-        place = torch.tensor([row], device=zero.device)
-        apart = aligned(self._before, "insert", place, zero[None])[0] - self._before
+        before = self._map.exact(longer)
+        place = torch.tensor([row], device=before.device)
+        apart = aligned(self._before, "insert", place, before[None])[0] - self._before
         off = view.rounding
-        total = float(found.upper[0]) * (float(zero.norm()) + off) + float(apart.norm())
+        total = float(found.upper[0]) * (float(before.norm()) + off) + float(apart.norm())
         norm = norm_lower_bound(self._before, self.rounding)
         return found.replaced([relative((total + off + self.rounding) * SAFE, norm)])
 
