@@ -64,6 +64,8 @@ def chart_figure(chart: Chart) -> Figure:
             draw_panel(axes, panel, round(11.5 * wide))
             if not (chart.shared_key or panel.ticks):
                 _key(axes, panel)
+            if shared:
+                axes.label_outer()
         for axes in axes_list[len(panels) :]:
             axes.set_visible(False)
         below = max(map(_entries, panels), default=0)
@@ -208,7 +210,7 @@ def _points(axes: Axes, panel: Panel, points: PointSeries) -> None:
 
 
 def _scales(axes: Axes, panel: Panel) -> None:
-    """Ticks where something was measured; in logarithms, axes that end with what was attained."""
+    """Ticks where something was measured, and limits of the axes."""
     ticks = sorted({x for curve in panel.curves for x in curve.x})
     if panel.logarithmic:
         _logarithms(axes, panel)
@@ -225,6 +227,7 @@ def _scales(axes: Axes, panel: Panel) -> None:
 
 
 def _logarithms(axes: Axes, panel: Panel) -> None:
+    """Certificates more than `DECADE` above all attained values are outside the axes."""
     axes.set_xscale("log")
     axes.set_yscale("log")
     spreads = [(curve, curve.sd or [0.0] * len(curve.mean)) for curve in panel.curves]
@@ -237,6 +240,7 @@ def _logarithms(axes: Axes, panel: Panel) -> None:
         ]
         + [value for line in panel.references for value in line.y]
     )
+    top = min(axes.get_ylim()[1], DECADE * top)
     if top > DECADE * low:
         axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 3.0)))
     elif top > 3 * low:
@@ -246,7 +250,7 @@ def _logarithms(axes: Axes, panel: Panel) -> None:
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:.3g}")
     axes.minorticks_off()
     low /= (top / low) ** 0.03  # space for a marker
-    axes.set_ylim(low * 0.98, min(axes.get_ylim()[1], top * 1.6))  # a loose certificate may leave
+    axes.set_ylim(low * 0.98, top)
 
 
 def _look(colour: int | str) -> tuple[str, str]:

@@ -26,6 +26,8 @@ MOST_BARS, LINES = 60, 7
 #: Up to this many tokens the cells of a matrix carry numbers, and up to this many every token is
 #: named, with at most this many letters.
 NUMBERED, NAMED, TOKEN = 14, 80, 14
+#: Letters of a token that fit below a numbered cell.
+SHORT = 6
 HEAT = LinearSegmentedColormap.from_list(
     "sway", ["#ffffff", "#fbd3ad", "#ee8a3c", "#d55e00", "#5e2500"]
 )
@@ -182,7 +184,8 @@ def _matrices(picture: b.Matrices) -> Figure:
     space = 0.25 + (0.1 * letters if n <= NAMED else 0.4)
     widths = [cells + space] * len(names) + ([3.8] if picture.curves else [])
     titles = [_wrapped(shortened(one.title, 138), 46) for one in picture.matrices]
-    high = cells + space + 0.2 * max(title.count("\n") + 1 for title in titles) + 1.1
+    below = 0.45 if all(map(_level, names)) else space
+    high = cells + below + 0.2 * max(title.count("\n") + 1 for title in titles) + 1.1
     wide = max(4.8, sum(widths) + 0.95 * len({one.scale for one in picture.matrices}) + 0.4)
     figure = Figure(figsize=(wide, high), layout="constrained")
     ratios = widths if picture.curves else None
@@ -205,6 +208,12 @@ def _matrices(picture: b.Matrices) -> Figure:
     return figure
 
 
+def _level(names: Sequence[str]) -> bool:
+    """Whether all names fit below their cells; the two words of a change have a line each."""
+    longest = max(len(word) for name in names for word in name.split("→"))
+    return len(names) <= NUMBERED and longest <= SHORT
+
+
 def _heat_map(axes: Axes, matrix: b.Matrix, names: Sequence[str], title: str) -> Any:
     """Draw the matrix; rows and columns carry their names."""
     signed = bool((matrix.values < 0).any())
@@ -221,7 +230,9 @@ def _heat_map(axes: Axes, matrix: b.Matrix, names: Sequence[str], title: str) ->
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
     if n <= NAMED:
-        axes.set_xticks(range(n), names, rotation=90)
+        level = _level(names)
+        below = [name.replace("→", "→\n") for name in names] if level else names
+        axes.set_xticks(range(n), below, rotation=0 if level else 90)
         axes.set_yticks(range(n), names)
         labels = [*enumerate(axes.get_xticklabels()), *enumerate(axes.get_yticklabels())]
         for place, label in labels:

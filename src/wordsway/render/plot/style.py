@@ -130,7 +130,7 @@ def for_print(figure: Figure) -> None:
     figure.draw_without_rendering()
     for letter, (axes, name) in zip("abcdefghijklmnopqrstuvwxyz", names, strict=False):
         mark = f"({letter}) " if len(names) > 1 else ""
-        letters = int(LETTERS * (axes.get_position(original=True).width * width + 0.35))
+        letters = int(LETTERS * (axes.get_position(original=True).width * width + 0.2))
         lines = [axes.get_xlabel(), in_lines(mark + name, letters)]
         axes.set_xlabel("\n".join(filter(None, lines)))
     look: dict[str, Any] = {"fontsize": SMALLEST, "columnspacing": 1.0, "handlelength": 1.8}
