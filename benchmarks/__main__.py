@@ -20,6 +20,8 @@ forecasts are, learning, real models, the page: one run, one record, docs/notes/
     python -m benchmarks training        fine-tunes MiniLM: the picture docs/training.svg
     python -m benchmarks proofs [10000]  the tables of docs/proofs.md: kinds and sizes, and tampered
                                          proofs
+    python -m benchmarks constraints [200 [5]]  the table of docs/constraints.md: draws, objectives
+                                         per draw; continued where a run was stopped
     python -m benchmarks deep [500]      the table of docs/proofs-drf.md, and the calibration
     python -m benchmarks run CASE WHO    one measurement in this process, as JSON
 """
@@ -39,6 +41,7 @@ from benchmarks import (
     architectures,
     bounds,
     comparison,
+    constraints,
     cost,
     deep,
     effect,
@@ -172,6 +175,12 @@ def main() -> None:
         section = f"`python -m benchmarks deep`: {deep.ABOUT}\n\n{deep.table()}"
         section += f"\n\n{deep.calibration(*map(int, sys.argv[2:3]))}"
         renew(DOCS / "proofs-drf.md", "Measured", section)
+        return
+    if sys.argv[1:2] == ["constraints"]:
+        table = constraints.page(*map(int, sys.argv[2:4]))
+        command = " ".join(["python -m benchmarks", *sys.argv[1:]])
+        told = f"`{command}`: {constraints.ABOUT}\n\n{table}"
+        renew(DOCS / "constraints.md", "Compared with brute force", told)
         return
     if sys.argv[1:2] == ["certified"]:
         certified.main(sys.argv[2:])
