@@ -337,7 +337,7 @@ def page(draws: int = 200, turns: int = len(OBJECTIVES), *, store: Path = STORE)
     lines += [
         "",
         f"{draws} draws, {len(every):,} comparisons, {certified:,} of them certified: {low} "
-        "attained values are more than 0.1 % below brute force, "
+        "attained values are more than\n0.1 % below brute force, "
         f"{sum(map(exceeded, every))} certificates are exceeded.",
     ]
     return "\n".join(lines)
