@@ -90,8 +90,8 @@ def test_tuned_weights_give_a_smaller_bound_than_those_they_start_from(n: int, h
     most = r * r * certificate.together.most
     need = (3 - row.logit).clamp(1, 60)
     start = (need.mean() / need) ** 0.8
-    before = certificate._weighted(row, start, r, most, 0.0)
-    after = certificate._priced(row, r, 0.0, float("inf"))
+    before = certificate._weighted(row, start, r, most, 0.0).total
+    after = certificate._priced(row, r, 0.0, float("inf")).total
     assert after <= before
 
 

@@ -27,7 +27,7 @@ import torch
 from wordsway.core.progress import Progress, silent
 from wordsway.maps.attention.certificates.heads_gain import (
     Together,
-    head_gain_upper_bound,
+    head_gain,
     joins,
     parts_of,
 )
@@ -67,9 +67,14 @@ class HeadsCertificate:
         self.weights = weights
 
     @cached_property
+    def gains(self) -> tuple[float, torch.Tensor | None]:
+        """κ of the projections, and what proves it."""
+        return head_gain(self.weights)
+
+    @property
     def gain(self) -> float:
         """κ of the projections."""
-        return head_gain_upper_bound(self.weights)
+        return self.gains[0]
 
     @cached_property
     def values(self) -> torch.Tensor:
@@ -91,15 +96,22 @@ class HeadsCertificate:
         """An exact certificate for each row; the layer must be in float64."""
         upper = []
         for i in rows:
-            row, own = row_of(layer, i, radius), _own(layer, i, radius)
-            others = float(((_box(layer, row, radius) + radius * self.gain) ** 2).sum())
-            whole = others + (own + radius * self.gain) ** 2
-            if layer.setting.lift.plain and len(row.logit):
-                whole = min(whole, self._priced(row, radius, own, whole))
+            whole = self.solve(layer, i, radius).total
             off = layer.errors.omega(layer.setting.scores, i, layer.row(i).rows)
             upper.append(relative((math.sqrt(whole * SAFE) + off) * SAFE, layer.norm_below))
             progress("certifying", len(upper), len(rows))
         return Certificate.exact(torch.tensor(upper, dtype=torch.float64))
+
+    def solve(self, layer: HeadsLayer, i: int, radius: float) -> SolvedHeads:
+        """The smaller one of both bounds of one row."""
+        row, own = row_of(layer, i, radius), _own(layer, i, radius)
+        others = float(((_box(layer, row, radius) + radius * self.gain) ** 2).sum())
+        whole = others + (own + radius * self.gain) ** 2
+        if layer.setting.lift.plain and len(row.logit):
+            priced = self._priced(row, radius, own, whole)
+            if priced is not None and priced.total < whole:
+                return priced
+        return SolvedHeads(whole, torch.ones_like(row.logit), [], [])
 
     @cached_property
     def together(self) -> Together | None:
@@ -107,37 +119,45 @@ class HeadsCertificate:
         heads, d = self.weights.heads, self.weights.Q.shape[0]
         return Together(self.weights) if joins(d, heads) else None
 
-    def _priced(self, row: PricedRow, r: float, own: float, known: float) -> float:
-        """The smallest bound of Σ_j ‖w_j‖² by prices, +∞ where it cannot beat ``known``. Row i
+    def _priced(self, row: PricedRow, r: float, own: float, known: float) -> SolvedHeads | None:
+        """The smallest bound of Σ_j ‖w_j‖² by prices, None where it cannot beat ``known``. Row i
         moves by at most ``own`` in addition to Σ_h r_ih C_hᵀΔ, which is at most √(Hτ) and rκ.
         """
         need = (3 - row.logit).clamp(1, 60)
         weight = (need.mean() / need) ** TILT
-        whole = r * r * eigenvalue_upper_bound(self.values, self.values_error)
-        most = whole if self.together is None else min(whole, r * r * self.together.most)
-        most *= SAFE
+        whole = r * r * self._largest_value
+        most = self.most(r)
         alone = eigenvalue_upper_bound(*_steps(row, weight))
         if not (0 < alone < HUGE and 0 < most < HUGE and bool(row.logit.isfinite().all())):
-            return math.inf
+            return None
         # Where half of all energy, at half the largest τ, is already too much, nothing is gained.
         if GainTable(row, weight).least(most / 2, r * r * alone / 2)[0] > known:
-            return math.inf
+            return None
         table = GainTable(row, torch.ones_like(weight))
         f = table.values(TUNED_AT * most)
         weight = tuned(row.keys, f, table.price, self.values, r, TUNED_AT * whole, weight)
         return self._weighted(row, weight, r, most, own)
 
+    @cached_property
+    def _largest_value(self) -> float:
+        return eigenvalue_upper_bound(self.values, self.values_error)
+
+    def most(self, r: float) -> float:
+        """A number that τ does not exceed."""
+        found = r * r * self._largest_value
+        return SAFE * (found if self.together is None else min(found, r * r * self.together.most))
+
     def _weighted(
         self, row: PricedRow, weight: torch.Tensor, r: float, most: float, own: float
-    ) -> float:
+    ) -> SolvedHeads:
         """The bound for given weights: τ ≤ ``most`` in cells."""
         lines = self._lines(*_steps(row, weight), row.logit.numel())
         heads = row.p0.shape[1]
 
         def cell(shares: GainTable, low: float, high: float, lam: float | None) -> TauCell:
-            energy = min(r * r * top * SAFE - mu * low for mu, top in lines)
+            energy = min(r * r * line.top * SAFE - line.mu * low for line in lines)
             if energy < 0:  # no Δ is here
-                return TauCell(0.0, low, high, 1.0)
+                return TauCell(0.0, low, high, lam or 1.0)
             bound, lam = shares.least(high, energy, lam)
             bound += (own + min(r * self.gain, math.sqrt(heads * high))) ** 2
             return TauCell(-bound, low, high, lam)
@@ -153,22 +173,30 @@ class HeadsCertificate:
             middle = (low + high) / 2
             heapq.heappush(cells, cell(fine, low, middle, lam))
             heapq.heappush(cells, cell(fine, middle, high, lam))
-        return -cells[0].bound
+        return SolvedHeads(-cells[0].bound, weight, cells, lines)
 
-    def _lines(self, steps: torch.Tensor, error: float, inner: int) -> list[tuple[float, float]]:
+    def _lines(self, steps: torch.Tensor, error: float, inner: int) -> list[Line]:
         """μ and L with Σ (c a)² + μτ ≤ r²L, given AᵀA, its rounding and its inner length."""
         alone = eigenvalue_upper_bound(steps, error)
         scale = float(steps.trace() / self.values.trace().clamp_min(1e-300))
         prices = (scale * torch.logspace(-1.3, 2.2, PRICES, dtype=torch.float64)).tolist()
-        lines = [(0.0, alone)]
+        lines = [Line(0.0, alone)]
         for mu in prices:
             both = steps + mu * self.values
             off = error + mu * self.values_error + 4 * U * float(both.norm())
-            lines.append((mu, eigenvalue_upper_bound(both, off)))
+            lines.append(Line(mu, eigenvalue_upper_bound(both, off)))
         if self.together is not None and self.together.most > 0:
             mu = TOGETHER * alone / self.together.most
-            lines.append((mu, self.together.above(steps, mu, inner)))
+            lines.append(Line(mu, self.together.above(steps, mu, inner), together=True))
         return lines
+
+
+class Line(NamedTuple):
+    """Σ (c a)² + μτ ≤ r²·``top``, by the matrix of all heads ``together`` or by Σ_h C_hC_hᵀ."""
+
+    mu: float
+    top: float
+    together: bool = False
 
 
 class TauCell(NamedTuple):
@@ -178,6 +206,17 @@ class TauCell(NamedTuple):
     low: float
     high: float
     lam: float
+
+
+class SolvedHeads(NamedTuple):
+    """A bound of Σ_j ‖w_j‖² and row i's square: by boxes, or in cells of τ by prices, with the
+    weights c_jh (N, H) and the lines of which the prices are.
+    """
+
+    total: float
+    weight: torch.Tensor
+    cells: list[TauCell]
+    lines: list[Line]
 
 
 def _steps(row: PricedRow, weight: torch.Tensor) -> tuple[torch.Tensor, float]:

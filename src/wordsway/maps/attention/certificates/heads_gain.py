@@ -68,19 +68,31 @@ def head_gain_upper_bound(weights: Projections) -> float:
     >>> round(head_gain_upper_bound(Projections(Q, Q, Q, 2 * Q, 2, 2)), 2)
     2.0
     """
+    return head_gain(weights)[0]
+
+
+def head_gain(weights: Projections) -> tuple[float, torch.Tensor | None]:
+    """That number, and the E_h (H, m′, m′) with W_h = E_hE_hᵀ of the lemma that prove it; None
+    where they do not.
+    """
     V, O = parts_of(weights)
     if len(V) == 1:
         made = 2 * gamma(V.shape[2]) * float(V.norm()) * float(O.norm())
-        return opnorm_upper_bound(V[0] @ O[0], made)
+        return opnorm_upper_bound(V[0] @ O[0], made), None
     bases = _bases(V, O)
     if not bases.largest > 0:
-        return 0.0
+        return 0.0, None
     scale = float(bases.S.max())
     S = (bases.S / scale).clamp_min(SMALLEST)
-    found = scale * _tuned(bases._replace(S=S))
+    tuned, w = _tuned(bases._replace(S=S))
+    found = scale * tuned
     if found > bases.largest:
-        return _sum_of_norms(V, O) * SAFE
-    return (found + _residual(V, O, bases, scale * S)) * SAFE
+        return _sum_of_norms(V, O) * SAFE, None
+    U = bases.U.unflatten(1, (len(V), -1)).transpose(0, 1)
+    inverse, failed = torch.linalg.inv_ex(U.mT @ V)  # V_h = U_h(U_hᵀV_h)
+    factors = scale * inverse * w.sqrt().unflatten(0, (len(V), 1, -1))
+    proved = not bool(failed.any()) and bool(factors.isfinite().all())
+    return (found + _residual(V, O, bases, scale * S)) * SAFE, factors if proved else None
 
 
 def _residual(V: torch.Tensor, O: torch.Tensor, bases: Bases, S: torch.Tensor) -> float:
@@ -111,8 +123,8 @@ def _bases(V: torch.Tensor, O: torch.Tensor) -> Bases:
     return Bases(side[0], side[1], s.flatten(), float(s[:, 0].sum()))
 
 
-def _tuned(bases: Bases) -> float:
-    """κ of the best W found, proved; infinite where none was."""
+def _tuned(bases: Bases) -> tuple[float, torch.Tensor]:
+    """κ of the best W found, proved, infinite where none was; and that W."""
     U, Z, S, _ = bases
     turned = Z * S
     G = turned.T @ turned
@@ -144,7 +156,7 @@ def _tuned(bases: Bases) -> float:
         momentum = 0.7 * momentum + 0.3 * gradient
         square = 0.9 * square + 0.1 * gradient**2
         log_w = log_w - PACE * (1 - step / STEPS) * momentum / (square.sqrt() + 1e-4)
-    return _proved(U, G, best.exp(), 0.25 * least)
+    return _proved(U, G, best.exp(), 0.25 * least), best.exp()
 
 
 def _solved(factor: torch.Tensor, w: torch.Tensor, u: torch.Tensor) -> torch.Tensor:
