@@ -18,8 +18,8 @@ forecasts are, learning, real models, the page: one run, one record, docs/notes/
                                          where a run was stopped (out/bench/certified.jsonl)
     python -m benchmarks pairs FILE.csv  `pairs` against plain encoding, on your own pairs
     python -m benchmarks training        fine-tunes MiniLM: the picture docs/training.svg
-    python -m benchmarks proofs [10000]  the tables of docs/proofs.md: kinds and sizes, and tampered
-                                         proofs
+    python -m benchmarks proofs [10000]  the tables of docs/notes/proofs.md: kinds and sizes, and
+                                         tampered proofs
     python -m benchmarks constraints [200 [5]]  the table of docs/constraints.md: draws, objectives
                                          per draw; continued where a run was stopped
     python -m benchmarks deep [500]      the table of docs/proofs-drf.md, and the calibration
@@ -168,8 +168,8 @@ def main() -> None:
         return
     if sys.argv[1:2] == ["proofs"]:
         section = f"`python -m benchmarks proofs`; {proofs.ABOUT}\n\n{proofs.table()}"
-        renew(DOCS / "proofs.md", "Measured", section)
-        renew(DOCS / "proofs.md", "Tampered proofs", proofs.tamper(*map(int, sys.argv[2:3])))
+        renew(NOTES / "proofs.md", "Measured", section)
+        renew(NOTES / "proofs.md", "Tampered proofs", proofs.tamper(*map(int, sys.argv[2:3])))
         return
     if sys.argv[1:2] == ["deep"]:
         section = f"`python -m benchmarks deep`: {deep.ABOUT}\n\n{deep.table()}"
@@ -179,8 +179,8 @@ def main() -> None:
     if sys.argv[1:2] == ["constraints"]:
         table = constraints.page(*map(int, sys.argv[2:4]))
         command = " ".join(["python -m benchmarks", *sys.argv[1:]])
-        told = f"`{command}`: {constraints.ABOUT}\n\n{table}"
-        renew(DOCS / "constraints.md", "Compared with brute force", told)
+        section = f"`{command}`: {constraints.ABOUT}\n\n{table}"
+        renew(DOCS / "constraints.md", "Compared with brute force", section)
         return
     if sys.argv[1:2] == ["certified"]:
         certified.main(sys.argv[2:])

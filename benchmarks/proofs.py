@@ -6,6 +6,7 @@ import math
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from itertools import cycle
 from typing import Any
 
@@ -45,6 +46,12 @@ SIZES: dict[str, list[tuple[int, int]]] = {
     "pre-norm": [(60, 256), (120, 768)],
     "mean": [(60, 256), (120, 768)],
     "one row": [(60, 256), (120, 768)],
+    "2 heads": [(16, 64)],
+    "4 heads": [(16, 64), (60, 256)],
+    "8 heads": [(16, 64)],
+    "differential": [(16, 64)],
+    "rope": [(16, 64), (60, 256), (120, 768)],
+    "4 heads, rope": [(16, 64), (60, 256)],
     "rf": [(8, 16), (16, 32)],
     "drf": [(8, 16)],
 }
@@ -74,6 +81,9 @@ def made(name: str, n: int, d: int, seed: int) -> ws.FeatureMap:
         "pre-norm": lambda: ws.residual(NormedText(plain, layer)),
         "mean": lambda: ws.read_out(plain, "mean"),
         "one row": lambda: ws.read_out(plain, "last"),
+        "rope": lambda: ws.Attention(d, seed, positions="rope"),
+        "4 heads, rope": lambda: ws.Attention(d, seed, heads=4, positions="rope"),
+        **{f"{h} heads": partial(ws.Attention, d, seed, heads=h) for h in (2, 4, 8)},
     }
     return wrapped[name]() if name in wrapped else ws.Attention(d, seed, scores=name)
 
@@ -165,7 +175,8 @@ def tamper(count: int = 10_000) -> str:
     for number, name in enumerate(cycle(SIZES)):
         if refused + accepted >= count:
             break
-        X, phi = ws.Sample.gaussian(4, 3, number), made(name, 4, 3, number)
+        d = 8 if "heads" in name or "rope" in name else 3
+        X, phi = ws.Sample.gaussian(4, d, number), made(name, 4, d, number)
         try:
             s = ws.sensitivity(phi, X, positions=0, seed=number, effort=0.3, proof=True)
         except FeatureRangeError:  # no ReLU score is positive

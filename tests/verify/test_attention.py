@@ -181,5 +181,5 @@ def test_a_sum_that_cancels_is_verified_in_exact_arithmetic():
 
 def test_a_map_without_a_verifier_says_so():
     X = ws.Sample.gaussian(n=4, d=4, seed=0)
-    s = ws.sensitivity(ws.Attention(d=4, positions="rope"), X, positions=0, seed=0, proof=True)
+    s = ws.sensitivity(ws.Attention(d=4, scores="qk-norm"), X, positions=0, seed=0, proof=True)
     assert s.proof is None and s.certificate == "float64"

@@ -43,6 +43,7 @@ for path in sys.argv[1:]:
 def test_proofs_are_verified_and_refused_without_the_rest_of_wordsway(tmp_path):
     X = ws.Sample.gaussian(n=5, d=4, seed=0)
     maps = [ws.RAF(d=4, seed=1), ws.read_out(ws.RAF(d=4, seed=1), "mean")]
+    maps += [ws.Attention(d=4, seed=1, heads=2), ws.Attention(d=4, seed=1, positions="rope")]
     expected, paths = [], []
     for number, phi in enumerate(maps):
         s = ws.sensitivity(phi, X, positions=0, proof=True)

@@ -31,9 +31,12 @@ from wordsway.maps.attention.certificates.dual import (
     halved_cells,
     interpolate,
 )
+from wordsway.maps.attention.certificates.heads import HeadsCertificate
+from wordsway.maps.attention.certificates.heads_gain import TURNED
 from wordsway.maps.attention.certificates.one_matrix import SolvedDual, WrapperContext, solve
 from wordsway.maps.attention.certificates.reading import certify_row, solve_mean
 from wordsway.maps.attention.family import Attention
+from wordsway.maps.attention.heads import HeadsLayer
 from wordsway.maps.attention.one_matrix.view import AttentionView
 from wordsway.maps.attention.scores.relu import ReluBounds, silencing_weights
 from wordsway.maps.attention.scores.sigmoid import SigmoidBounds
@@ -58,6 +61,8 @@ RAISED = 1 + 1e-6
 JOINED = 1.25
 #: Fully connected maps with more weights than this have no verifier: it would take hours.
 MOST_WEIGHTS = 2**20
+#: So have heads whose matrix B has more rows than this, for lack of memory.
+MOST_SIDE = 2**11
 
 
 @final
@@ -180,13 +185,27 @@ def prove(
     """
     if isinstance(phi, FullyConnected):
         return _dense(phi, sample, rows, radius)
+    if isinstance(phi, Attention) and not phi.one_matrix:
+        return _heads(phi, sample, rows, radius, slack)
     layers = _Layers.of(phi, sample)
     if layers is None:
         return None
-    inner, X = layers.attention, sample.X.to(torch.float64)
-    function = inner.function
-    about = {
-        "kind": "attention",
+    about = _about("attention", layers) | {
+        "residual": layers.residual,
+        "read_out": layers.read_out,
+        "front": _norm(layers.front),
+        "outer": _norm(layers.outer),
+    }
+    inputs = _text(layers.attention, sample) | {"W": layers.attention.weight}
+    claims = _Attention(layers, sample, radius, slack).claims(rows)
+    return write_proof(phi.describe(), about, inputs, claims, radius)
+
+
+def _about(kind: str, layers: _Layers) -> dict[str, Any]:
+    """The fields of attention, without wrappers."""
+    inner, function = layers.attention, layers.attention.function
+    return {
+        "kind": kind,
         "scores": layers.scores,
         "power": function.power,
         "log_n": function.log_n,
@@ -194,16 +213,19 @@ def prove(
         "mask": inner.mask,
         "size": inner.window if inner.mask == "window" else inner.visible,
         "alibi": inner.positions == "alibi",
-        "residual": layers.residual,
-        "read_out": layers.read_out,
-        "front": _norm(layers.front),
-        "outer": _norm(layers.outer),
+        "residual": False,
+        "read_out": "all",
+        "front": None,
+        "outer": None,
     }
-    inputs = {"X": X, "W": inner.weight}
+
+
+def _text(inner: Attention, sample: Sample) -> dict[str, torch.Tensor]:
+    """The text, and what is added to it."""
+    X = sample.X.to(torch.float64)
     if inner.positions in ("sinusoidal", "learned"):
-        inputs["positions"] = inner.encoded(torch.zeros_like(X))
-    claims = _Attention(layers, sample, radius, slack).claims(rows)
-    return write_proof(phi.describe(), about, inputs, claims, radius)
+        return {"X": X, "positions": inner.encoded(torch.zeros_like(X))}
+    return {"X": X}
 
 
 def _norm(norm: Norm | None) -> dict[str, Any] | None:
@@ -299,6 +321,54 @@ def _dense(phi: FullyConnected, sample: Sample, rows: Sequence[int], radius: flo
     inputs = {"X": sample.X} | {f"V{l}": V for l, V in enumerate(weights, 1)}
     about = {"kind": "dense", "depth": phi.depth}
     return write_proof(phi.describe(), about, inputs, claims(), radius)
+
+
+def _heads(
+    phi: Attention, sample: Sample, rows: Sequence[int], radius: float, slack: float
+) -> Proof | None:
+    """Softmax attention with heads, or with rotations."""
+    function, weights = phi.function, phi.projections
+    known = function.scores.logistic and function.lift.plain
+    if not known or (phi.scores == "differential" and phi.positions == "alibi"):
+        return None
+    layer, certificate = phi.view(sample, torch.float64).layer, HeadsCertificate(weights)
+    assert isinstance(layer, HeadsLayer)
+    if certificate.together is not None and weights.heads * phi.d > MOST_SIDE:
+        return None
+    scores = "sink" if function.scores.sink else "softmax"
+    about = _about("heads", _Layers(phi, "all", None, False, None, phi, scores))
+    about |= {"heads": weights.heads, "rope": phi.positions == "rope"}
+    matrices = {name: getattr(weights, name) for name in "QKVO"}
+    given = {name: matrix for name, matrix in matrices.items() if matrix is not None}
+    shared, (kappa, factors) = {}, certificate.gains
+    if factors is not None:
+        shared = {"heads/gain": _array(factors.flatten(0, 1)), "heads/kappa": np.array([kappa**2])}
+    if certificate.together is not None:
+        shared["heads/theta"] = np.array([TURNED])
+    most = certificate.most(radius) * RAISED
+
+    def claims() -> Claims:
+        for i in rows:
+            solved = certificate.solve(layer, i, radius)
+            used = {
+                min(solved.lines, key=lambda line: radius**2 * line.top - line.mu * low)
+                for _, low, _, _ in solved.cells
+            }
+            cells = sorted([low, high, lam, 1.0, 0.0] for _, low, high, lam in solved.cells)
+            cells = cells or [[0.0, most, 0.0, 1.0, 0.0]]
+            cells[-1][1] = most
+            arrays = {
+                "cells": np.array(cells),
+                "weights": _array(solved.weight.T.flatten()),
+                "prices": np.array([line.mu for line in used if not line.together] or [0.0]),
+            }
+            joined = [line.mu for line in used if line.together]
+            arrays |= {"joined": np.array(joined)} if joined else {}
+            upper = math.sqrt(solved.total) / layer.norm * (1 + slack)
+            yield {"row": int(i), "upper": upper}, arrays
+
+    inputs = _text(phi, sample) | given
+    return write_proof(phi.describe(), about, inputs, claims(), radius, shared)
 
 
 def _array(part: torch.Tensor) -> Array:

@@ -1,76 +1,33 @@
-"""Verify claims about attention with one matrix; docs/proofs.md has the statements and proofs."""
+"""Verify claims about attention with one matrix; docs/statements/verifier.md has the proofs."""
 
 from __future__ import annotations
 
 from functools import reduce
 from typing import Any
 
-from wordsway.proof_format import Array, Document
+import numpy as np
+
+from wordsway.proof_format import Array
 from wordsway.verifier import balls
-from wordsway.verifier.balls import arb, arb_mat, norm_square, require, root, square
-from wordsway.verifier.layer import BallLayer
-from wordsway.verifier.rows import BetaCell, Parts, Row, cells_of, prove_cells
+from wordsway.verifier.balls import Balls, across, arb, exact, norm_square, product, require, root
+from wordsway.verifier.layer import BallLayer, Moves
+from wordsway.verifier.rows import Parts, ProofCell, Row, multipliers, prove_cells
 
 
-class Moves:
-    """The rows j ≠ i (or ``only`` one) that attend to key i, with their A_j, y_j and scales: behind
-    a norm row j counts at most most·min(1, ‖w_j‖²/β_j²), and all of them ``extra``: 4D and 0, or 2D
-    and 2D for each row that may turn by more than a right angle, where these are few.
+def normed(layer: BallLayer, moves: Moves, r: arb) -> tuple[Balls, arb, arb]:
+    """most/β_j², ``most``, ``extra``: behind a norm row j counts at most most·min(1, ‖w_j‖²/β_j²),
+    all of them ``extra``: 4D and 0, or 2D and 2D for each of few rows that may turn by over 90°.
     """
-
-    def __init__(self, layer: BallLayer, i: int, r: arb, only: int | None = None) -> None:
-        rows = [j for j in range(layer.n) if j != i and layer.sees[j][i] and only in (None, j)]
-        self.rows, self.parts = rows, [layer.without(j, i) for j in rows]
-        self.Y = balls.table([part[0] for part in self.parts], layer.n) * layer.rows
-        keys = layer.keys.tolist()
-        self.A = balls.table([keys[j] for j in rows], layer.d)
-        self.r, norm = r, layer.norm
-        self.scales, self.most, self.extra = [arb(1)] * len(self.rows), arb("inf"), arb(0)
-        if norm is None:
-            return
-        centred, steep = norm.centred.tolist(), []
-        for j, y in zip(self.rows, self.Y.tolist(), strict=True):
-            g = norm.squares[j] - abs(balls.dot(centred[j], y))
-            steep += [[x / g for x in centred[j]]] if g > 0 else []
-        turned = balls.float_above(r**2 * norm_square(balls.table(steep, layer.d)))
-        count = len(self.rows) - len(steep) + min(int(turned), len(steep))
-        few = count <= len(self.rows) // 4
-        self.most = most = arb(layer.d) * (2 if few else 4)
-        self.scales, self.extra = [most / norm.sizes2[j] for j in self.rows], most * count * few
-
-    def bounded(self, e: arb_mat, weights: list[arb], read: str | int, along: bool) -> list[Row]:
-        """The rows: F is the square of the change, or the share (``mean``). Where all y_j are
-        ``along`` e, there is no κ-term.
-        """
-        found, r = [], self.r
-        products = zip((self.A * e).entries(), (self.Y * e).entries(), strict=True)
-        sizes = zip(balls.squares(balls.across(self.A, e)), balls.squares(self.Y), strict=True)
-        parts = zip(self.parts, products, sizes, weights, self.scales, strict=True)
-        for (_, start, before, rest), (ae, ye), (a2, y2), weight, scale in parts:
-            row = Row(start, before, ae, root(a2), weight, arb(1), rest=rest)
-            if read == "mean":
-                row.plain = arb(1)
-            else:
-                row.cap = (scale * (root(y2) + r) ** 2).min(self.most)
-                row.square, row.own, row.cross = scale * y2, scale * r * r, scale * ye
-                row.quartic = scale * scale * int(not along)
-            found.append(row)
-        return found
-
-    def mean(self) -> arb_mat:
-        """The mean ȳ of the y_j."""
-        return arb_mat([[arb(1) / len(self.rows)] * len(self.rows)]) * self.Y
-
-    def summed(self, most: arb, cell: BetaCell, long: arb, spread: arb) -> arb:
-        """‖Σ_j (row j)‖ = ‖(P − P⁰)ȳ + PΔ + Σ_j (p_j − p⁰_j)(y_j − ȳ)‖ at most, ȳ along e and
-        ``long``, ``spread`` = ‖(y_j − ȳ)_j‖², where P = Σ_j p_j ≤ ``most``: the square of the first
-        two terms is convex in P.
-        """
-        before = [part[2] for part in self.parts]
-        gained, moved = (most - sum(before)) * long, square(sum(before) * long)
-        for beta in (arb(cell.lo), arb(cell.hi)):
-            moved = moved.max(square(gained) + 2 * most * gained * beta + square(most * self.r))
-        return root(moved) + root(spread * (most + balls.dot(before, before)))
+    count, rows, norm = len(moves.rows), moves.rows, layer.norm
+    if norm is None:
+        return exact(np.ones(count)), arb("inf"), arb(0)
+    g = norm.squares[rows] - abs((norm.centred[rows] * moves.Y).sum(1))
+    able = (g > 0).astype(bool)
+    turned = r * r * norm_square(norm.centred[rows][able] / g[able][:, None])
+    turning = count - int(able.sum()) + min(int(balls.float_above(turned)), int(able.sum()))
+    few = turning <= count // 4
+    most = arb(layer.d) * (2 if few else 4)
+    return most / norm.sizes2[rows], most, most * turning * few
 
 
 class MovedRowBound:
@@ -79,61 +36,52 @@ class MovedRowBound:
     """
 
     def __init__(self, layer: BallLayer, i: int, r: arb, added: arb, silent: Array | None) -> None:
-        self.layer, self.i, self.r = layer, i, r
+        self.layer, self.i, self.r, head = layer, i, r, layer.heads[0]
         self.times = 2 if layer.residual and layer.front is None else 1
         self.added = added if layer.residual and self.times == 1 else arb(0)
-        self.size2 = None if layer.norm is None else layer.norm.sizes2[i]
         once, self.cap = r if self.times == 2 else arb(0), arb("inf")
-        rows, phi = layer.rows.tolist(), layer.phi.tolist()[i]
+        self.others = [l for l in range(layer.n) if l != i and layer.sees[i, l]]
+        self.x, self.X, self.p0 = layer.rows[i], layer.rows[self.others], head.P[i, i]
         if layer.scores == "sigmoid":
             require(layer.norm is None and self.times == 1 + layer.residual, "row i has a bound")
-            p0 = layer.P[i, i]
-            apart = arb_mat([[(1 - p0) * x for x in rows[i]], [p0 * x for x in rows[i]]])
+            apart = np.outer([1 - self.p0, self.p0], self.x)
         else:
-            zero = [[arb(0)] * layer.d] if layer.scores in ("sink", "relu") else []
-            ends = [rows[i], *(rows[l] for l in layer.others(i)), *zero]
-            apart = arb_mat([[x - y for x, y in zip(end, phi, strict=True)] for end in ends])
-        self.f = apart.tolist()[0]
-        self.square, *others = balls.squares(apart)
-        hull = root(reduce(arb.max, others, arb(0)))
+            zero = exact(np.zeros((int(layer.scores in ("sink", "relu")), layer.d)))
+            apart = np.concatenate([self.x[None], self.X, zero]) - layer.phi[i]
+        self.f, (self.square, *others) = apart[0], balls.squares(apart)
+        hull = root(balls.largest(others))
         if silent is not None:
             require(layer.scores == "relu", "row i can be silenced")
             self.cap = (self.silenced(silent, hull) + once) ** 2
         self.hull = (hull + once) ** 2
 
-    def bound(self, cell: BetaCell, e: arb_mat, room: arb) -> arb:
+    def bound(self, cell: ProofCell, e: Balls, room: arb) -> arb:
         """An upper bound of the square for Δ = βe + Δ⊥, β in the cell and ‖Δ⊥‖² ≤ ``room``."""
-        along, k = balls.dot(self.f, e.entries()), self.times
-        product = (arb(cell.lo) * along).max(arb(cell.hi) * along)
-        product += root(self.square - along * along) * root(room)
-        found = (self.square + 2 * k * product + (k * self.r) ** 2).max(self.hull).min(self.cap)
+        along, k, norm = self.f @ e, self.times, self.layer.norm
+        inner = (arb(cell.lo) * along).max(arb(cell.hi) * along)
+        inner += root(self.square - along * along) * root(room)
+        found = (self.square + 2 * k * inner + (k * self.r) ** 2).max(self.hull).min(self.cap)
         found = (root(found) + self.added) ** 2
-        return found if self.size2 is None else 4 * len(self.f) * (found / self.size2).min(arb(1))
+        return found if norm is None else 4 * norm.D * (found / norm.sizes2[self.i]).min(arb(1))
 
     def silenced(self, weights: Array, hull: arb) -> arb:
         """An upper bound of ‖row i‖ for ReLU scores: its own key has the share w/(w + R) of it."""
-        layer, i, r = self.layer, self.i, self.r
-        others, rows = layer.others(i), layer.rows.tolist()
-        require(weights.ndim == 2 and weights.shape[1] == len(others), "every key has a weight")
-        require(len(weights) > 0 and bool(((weights >= 0) & (weights <= 1)).all()), "0 ≤ λ ≤ 1")
-        x, W, Wt = balls.unit(arb_mat([rows[i]])), layer.W, layer.W.transpose()
-        length, size = (root(balls.squares(part)[i]) for part in (layer.rows, layer.phi))
-        mu = balls.matrix(weights) * balls.table([rows[l] for l in others], layer.d) * Wt
-        along, beside = (mu * x).entries(), map(root, balls.squares(balls.across(mu, x)))
-        turned = (W * x + Wt * x).transpose() / 2
-        (own,), (wide2,) = (turned * x).entries(), balls.squares(balls.across(turned, x))
-        most = balls.eigenvalue_bound((W + Wt) / 2)
-        middle, wide = (own + most) / 2, root(square((own - most) / 2) + wide2)
+        r, W, x, phi = self.r, self.layer.heads[0].Q, balls.unit(self.x), self.layer.phi[self.i]
+        require(bool(((weights >= 0) & (weights <= 1)).all()) and len(weights) > 0, "0 ≤ λ ≤ 1")
+        length, size, mu = root(self.x @ self.x), root(phi @ phi), exact(weights)
+        mu, turned = product(product(mu, self.X), W.T), (W @ x + x @ W) / 2
+        own, wide2 = turned @ x, balls.squares(across(turned[None], x))[0]
+        most = balls.eigenvalue_bound((W + W.T) / 2)
+        middle, wide = (own + most) / 2, root(balls.square((own - most) / 2) + wide2)
         peak = arb.atan2(2 * root(wide2), own - most)  # twice the angle of the largest value
         found, count = hull, len(weights)
-        for k, (part, rest) in enumerate(zip(along, beside, strict=True)):
+        for k, (part, rest2) in enumerate(zip(mu @ x, balls.squares(across(mu, x)), strict=True)):
             short, long = (length + r) * k / count, (length + r) * (k + 1) / count
-            product = (short * short + length * length - r * r) / 2
-            R, turn = arb(0), arb(0)
-            if product >= 0:
-                cosine = (product / (long * length)).min(arb(1))
+            inner, R, turn = (short * short + length * length - r * r) / 2, arb(0), arb(0)
+            if inner >= 0:
+                cosine = (inner / (long * length)).min(arb(1))
                 sine = root(1 - cosine * cosine)
-                R = short * (cosine * part - sine * rest) if part >= 0 else R
+                R = short * (cosine * part - sine * root(rest2)) if part >= 0 else R
                 turn = (peak - 2 * arb.atan2(sine, cosine)).nonnegative_part()
             w = (long * long * (middle + wide * turn.cos())).nonnegative_part()
             p = w / (w + R) if R > 0 else arb(1)
@@ -141,100 +89,91 @@ class MovedRowBound:
             found = found.max(p * far + (1 - p) * hull)
         return found
 
-    def keys(self, e: arb_mat, weights: list[arb]) -> tuple[list[Row], arb_mat, arb_mat]:
-        """What keys l ≠ i add for sigmoid scores: rows of the dual, their q_l, and the x_l."""
-        layer, i, r, times = self.layer, self.i, self.r, self.times
-        others, rows, p0 = layer.others(i), layer.rows.tolist(), layer.P[i, i]
-        X, x = balls.table([rows[l] for l in others], layer.d), arb_mat([rows[i]])
-        queries, worth = X * layer.W.transpose(), norm_square(X)
-        step = r / root(balls.squares(x)[0])
-        high = (1 - p0 + times * step).max(abs((times - 1) * step - p0))
-        low = abs(1 - p0 - times * step).max((times - 1) * step + p0)
-        products, along = (X * x.transpose()).entries(), (queries * e).entries()
-        sizes = zip(balls.squares(X), balls.squares(balls.across(queries, e)), strict=True)
-        found, parts = [], zip(others, products, along, sizes, weights, strict=True)
-        for l, product, qe, (x2, q2), weight in parts:
-            known = 2 * abs(product)
-            cap = worth + known * high.max(low) + 2 * times * r * root(x2)
-            row = Row(layer.s[i][l], layer.P[i, l], qe, root(q2), weight, cap, square=worth)
-            row.gain, row.tilt = known * (high + low) / 2, known * (high - low) / (4 * r)
-            row.quadratic = arb(times * times)
-            found.append(row)
-        return found, queries, X
+    def keys(self, e: Balls, weights: Balls, queries: Balls) -> list[Row]:
+        """What keys l ≠ i add for sigmoid scores, with their q_l: rows of the dual."""
+        head, k, p0, known = self.layer.heads[0], self.times, self.p0, 2 * abs(self.X @ self.x)
+        worth, step = norm_square(self.X), self.r / root(self.x @ self.x)
+        high = (1 - p0 + k * step).max(abs((k - 1) * step - p0))
+        low = abs(1 - p0 - k * step).max((k - 1) * step + p0)
+        cap = worth + known * high.max(low) + 2 * k * self.r * root(balls.squares(self.X))
+        gain, tilt = known * (high + low) / 2, known * (high - low) / (4 * self.r)
+        parts = weights, head.s[self.i, self.others], head.P[self.i, self.others], None
+        lengths = queries @ e, root(balls.squares(across(queries, e)))
+        return Row.each(*parts, *lengths, cap, worth, 0, 0, gain, 0, tilt, 0, k * k)
 
 
-def prove(document: Document, layer: BallLayer, claim: dict[str, Any], radius: float) -> None:
+def prove(layer: BallLayer, claim: dict[str, Any], arrays: dict[str, Array], radius: float) -> None:
     """Refuse the claim unless in every cell of β the sum over rows is at most U²‖φ(X)‖²."""
-    i, read, reach = claim["row"], document.fields["map"]["read_out"], radius
-    one = type(read) is int and 0 <= read < layer.n
+    i, read, reach = claim["row"], layer.read, radius
+    one, sigmoid = type(read) is int and 0 <= read < layer.n, layer.scores == "sigmoid"
     require(one or read in ("all", "mean"), "the read-out is known")
-    plain = layer.front is None and layer.norm is None and layer.scores != "sigmoid"
+    plain = layer.front is None and layer.norm is None and not sigmoid
     require(plain or read == "all", "the read-out is of normalised shares, without norms")
-    norm2 = layer.norm_square(read)
-    require(norm2 > 0, "‖φ(X)‖ > 0")
     if layer.front is not None:  # row i of N(X) moves in another ball
         reach = claim["reach"]
         require(type(reach) is float and reach > 0, "the reach is positive")
-        moved2 = layer.front.reach2(i, arb(radius))
+        sine2, D = arb(radius) ** 2 / layer.front.sizes2[i], layer.d  # of the largest angle
+        moved2 = 2 * D * (1 - (1 - sine2).sqrt()) if sine2 < 1 else arb(4 * D)
         require(moved2 <= arb(reach) ** 2, "‖N(x_i + Δ) − N(x_i)‖ ≤ reach")
-    named = ((name.partition("/"), values) for name, values in document.arrays.items())
-    arrays = {name: values for (row, _, name), values in named if row == str(i)}
-    weights, r = [arb(x) for x in arrays["weights"].tolist()], arb(reach)
-    require(all(weight > 0 for weight in weights), "the weights are positive")
-    only = read if one else None
-    moves = Moves(layer, i, r, only)
+    cells, weights = multipliers(arrays, -reach, reach)
+    r, only = arb(reach), read if one else None
     own = MovedRowBound(layer, i, r, arb(radius), arrays.get("silence"))
-    sigmoid, mean = layer.scores == "sigmoid", read == "mean" and len(moves.rows) > 0
-    along = sigmoid or (read != "all" and len(moves.rows) > 0)
-    given = arb_mat([layer.rows.tolist()[i]]) if sigmoid else balls.matrix(arrays["axis"][None])
-    e = balls.unit(moves.mean() if along and not sigmoid else given)
-    count = len(moves.rows)
-    rows = moves.bounded(e, weights[:count], read, along)
-    A, B = moves.A, arb_mat(0, layer.d) if along else moves.Y
-    if sigmoid:
-        keys, queries, B = own.keys(e, weights[count:])
-        rows, A = rows + keys, balls.table(A.tolist() + queries.tolist(), layer.d)
-    require(len(weights) == len(rows), "every row has a weight")
-    A, B = balls.scaled(weights, balls.across(A, e)), balls.across(B, e)
-    cells = cells_of(arrays["cells"], reach)
-    alone, other, joined = norm_square(A), norm_square(B), []
-    for rho in map(arb, arrays["joined"].tolist() if "joined" in arrays else []):
-        both = balls.table(A.tolist() + (B * rho.sqrt()).tolist(), layer.d)
-        joined.append((rho, norm_square(both)))
-    fourth = fourth_bound(A, arrays) if any(cell.nu > 0 for cell in cells) else arb(0)
-    caps = sum((row.cap for row in rows), moves.extra)
+    moves = Moves(layer.heads[0], i, only)
+    count, A, Y = len(moves.rows), moves.A, moves.Y
+    mean, along = read == "mean" and count > 0, sigmoid or (read != "all" and count > 0)
+    axis = Y.sum(0) / count if along and not sigmoid else exact(arrays["axis"])
+    e, (scales, most, extra) = balls.unit(own.x if sigmoid else axis), normed(layer, moves, r)
+    y2, ye, quartic = balls.squares(Y), Y @ e, balls.square(scales) * int(not along)
+    caps = balls.smaller(scales * (root(y2) + r) ** 2, most)
+    numbers: Any = scales * y2, scales * r * r, 0, 0, scales * ye, 0, quartic, 0
     if mean:
-        long, ones = root(balls.squares(moves.mean())[0]), arb_mat([[arb(1)]] * count)
-        spread = norm_square(moves.Y - ones * moves.mean())
+        caps, numbers = arb(1), (0, 0, 1, 0, 0, 0, 0, 0)
+        long, spread = root(axis @ axis), norm_square(Y - axis)
+    parts = weights[:count], moves.start, moves.before, moves.rest
+    rows = Row.each(*parts, A @ e, root(balls.squares(across(A, e))), caps, *numbers)
+    B = Y[:0] if along else Y
+    if sigmoid:
+        queries, B = product(own.X, layer.heads[0].Q.T), own.X
+        rows, A = rows + own.keys(e, weights[count:], queries), np.concatenate([A, queries])
+    require(len(weights) == len(rows), "every row has a weight")
+    A, B = weights[:, None] * across(A, e), across(B, e)
+    alone, other, ratios = norm_square(A), norm_square(B), exact(arrays.get("joined", np.zeros(0)))
+    joined = [(rho, norm_square(np.concatenate([A, B * rho.sqrt()]))) for rho in ratios]
+    fourth = fourth_bound(A, arrays) if any(cell.nu > 0 for cell in cells) else arb(0)
+    caps = sum((row.cap for row in rows), extra)
 
-    def parts_of(cell: BetaCell) -> Parts:
-        room, lam, kappa = cell.room(r), arb(cell.lam), arb(cell.kappa)
-        prices = [lam * norm for rho, norm in joined if kappa <= lam * rho]
-        price = reduce(arb.min, prices, lam * alone + kappa * other)
-        paid = room * price + arb(cell.nu) * fourth * room * room + moves.extra
+    def parts_of(cell: ProofCell) -> Parts:
+        nearest = 0.0 if cell.lo <= 0 <= cell.hi else min(abs(cell.lo), abs(cell.hi))
+        room, lam = (r * r - arb(nearest) ** 2).nonnegative_part(), arb(cell.lam)  # r² − β²
+        prices = [lam * norm for rho, norm in joined if arb(cell.kappa) <= lam * rho]
+        price = reduce(arb.min, prices, lam * alone + arb(cell.kappa) * other)
+        paid = room * price + arb(cell.nu) * fourth * room * room + extra
         own2 = own.bound(cell, e, room) if only in (None, i) else arb(0)
 
         def finish(total: arb) -> arb:
             most = (total + paid).min(caps)
-            if mean:
-                return (moves.summed(most, cell, long, spread) + root(own2)) ** 2
-            return most + own2
+            if not mean:
+                return most + own2
+            before = moves.before.sum()  # P = Σ_j p_j ≤ most; ‖(P − P⁰)ȳ + PΔ‖² is convex in P
+            gained, moved = (most - before) * long, balls.square(before * long)
+            for beta in (arb(cell.lo), arb(cell.hi)):
+                moved = moved.max(gained * (gained + 2 * most * beta) + (most * r) ** 2)
+            others = root(spread * (most + moves.before @ moves.before))
+            return (root(moved) + others + root(own2)) ** 2
 
         return rows, room, finish
 
-    prove_cells(cells, parts_of, arb(claim["upper"]) ** 2 * norm2)
+    prove_cells(cells, parts_of, arb(claim["upper"]) ** 2 * layer.norm2)
 
 
-def fourth_bound(A: arb_mat, arrays: dict[str, Array]) -> arb:
+def fourth_bound(A: Balls, arrays: dict[str, Array]) -> arb:
     """B with Σ_j (A_j·u)⁴ ≤ B‖u‖⁴: λ_max(CGC) + τμ², G_jl = (A_j·A_l)², any unit vector v ≥ 0,
     0 ≤ τ < 1, C = I − (1 − √(1−τ))vvᵀ, and μ = ‖(√v_j A_j)_j‖².
     """
-    given, (tau,), count = arrays["fourth"], arrays["tau"].tolist(), A.nrows()
-    require(given.shape == (count,) and bool((given >= 0).all()), "v is not negative")
+    given, (tau,) = arrays["fourth"], arrays["tau"].tolist()
+    require(given.shape == (len(A),) and bool((given >= 0).all()), "v is not negative")
     require(0 <= tau < 1, "0 ≤ τ < 1")
-    v = balls.unit(balls.matrix(given[None]))
-    G = arb_mat([[x * x for x in row] for row in (A * A.transpose()).tolist()])
-    I = arb_mat([[int(j == l) for l in range(count)] for j in range(count)])
-    C = I - v * v.transpose() * (1 - (1 - arb(tau)).sqrt())
-    most = norm_square(balls.scaled([root(x) for x in v.entries()], A))
-    return balls.eigenvalue_bound(C * G * C) + arb(tau) * most * most
+    v, G = balls.unit(exact(given)), balls.square(product(A, A.T))
+    C = exact(np.eye(len(A))) - np.outer(v, v) * (1 - (1 - arb(tau)).sqrt())
+    most = norm_square(root(v)[:, None] * A)
+    return balls.eigenvalue_bound(product(product(C, G), C)) + arb(tau) * most * most

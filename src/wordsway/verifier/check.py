@@ -6,14 +6,15 @@ import math
 from typing import Any
 
 from wordsway.proof_format import Document, RefusedError, digest, read
-from wordsway.verifier import attention, ceiling, dense
+from wordsway.verifier import attention, closed, heads
 from wordsway.verifier.balls import PRECISION, ctx, require
 from wordsway.verifier.layer import BallLayer
 
 KINDS: dict[str, Any] = {
     "attention": (BallLayer, attention.prove),
-    "ceiling": (ceiling.CeilingRows, ceiling.prove),
-    "dense": (dense.Network, dense.prove),
+    "ceiling": (closed.CeilingRows, closed.prove_rows),
+    "dense": (closed.Network, closed.prove_network),
+    "heads": (heads.Heads, heads.prove),
 }
 
 
@@ -22,8 +23,7 @@ def check(data: bytes) -> Document:
     ‖Δ‖ ≤ radius, the relative change of the map is at most its ``upper``. `RefusedError` names the
     first inequality that fails. The field ``about`` is not verified.
     """
-    ctx.prec = PRECISION
-    document = read(data)
+    ctx.prec, document = PRECISION, read(data)
     fields = document.fields
     try:
         claims, r, kind = fields["claims"], fields["radius"], fields["map"]["kind"]
@@ -37,7 +37,8 @@ def check(data: bytes) -> Document:
             row, upper = claim["row"], claim["upper"]
             require(type(row) is int and 0 <= row < text.n, "the row is one of the text's")
             require(type(upper) is float and 0 <= upper < math.inf, "the bound is a number")
-            prove(document, text, claim, r)
+            named = ((name.partition("/"), values) for name, values in document.arrays.items())
+            prove(text, claim, {name: part for (at, _, name), part in named if at == str(row)}, r)
         return document
     except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError) as error:
         raise RefusedError(f"the proof is incomplete: {type(error).__name__}: {error}") from error

@@ -1,142 +1,137 @@
-"""The layer in balls: φ(X) = P(s)·X for attention with one matrix, and norms of rows.
+"""The layer in balls: φ(X)_j = Σ_h Σ_l P_jl C_hᵀx_l over its heads h, and norms of rows.
 
-    s_jl = c·x_jᵀWx_l  over the keys l that row j attends to,   c = d^(−power)/temperature
+    s_jl = c·(Q_hᵀx_j)·(K_hᵀx_l)  over the keys l that row j attends to,  c = m^(−power)/temperature
 
-times max(1, log n) with ``log_n``. P_jl = w(s_jl)/Σ_l w(s_jl) with w = exp (softmax; a sink adds 1
-to the sum) or w(s) = s₊ (ReLU; 0/0 = 0), and P_jl = σ(s_jl − log n) for sigmoid scores.
+times max(1, log n) with ``log_n``, for queries of m dimensions; C_h = V_hO_h. Attention with one
+matrix W is one head with Q = W and K = C = I. P_jl = w(s_jl)/Σ_l w(s_jl) with w = exp (softmax; a
+sink adds 1 to the sum) or w(s) = s₊ (ReLU; 0/0 = 0), and P_jl = σ(s_jl − log n) for sigmoid scores.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from wordsway.proof_format import Document
 from wordsway.verifier import balls
-from wordsway.verifier.balls import arb, arb_mat, require
+from wordsway.verifier.balls import Balls, arb, exact, product, require, squares
 
 
 class BallNorm:
     """N(u) = √D·Cu/β of rows, β² = ‖Cu‖² + Dε, C = I (RMS norm) or I − 11ᵀ/D (layer norm)."""
 
-    def __init__(self, about: dict[str, Any], rows: arb_mat) -> None:
-        kind, epsilon, D = about["norm"], about["epsilon"], rows.ncols()
+    def __init__(self, about: dict[str, Any], rows: Balls) -> None:
+        kind, epsilon, self.D = about["norm"], about["epsilon"], rows.shape[1]
         require(kind in ("rms", "layer"), "the norm is known")
         require(type(epsilon) is float and epsilon >= 0, "ε is not negative")
-        ones = balls.unit(arb_mat([[arb(1)] * D]))
-        self.centred = balls.across(rows, ones) if kind == "layer" else rows  # Cu_j
-        self.squares = balls.squares(self.centred)
-        self.sizes2 = [square + D * arb(epsilon) for square in self.squares]  # β_j²
+        mean = rows.sum(1)[:, None] / self.D if kind == "layer" else 0
+        self.centred = rows - mean  # Cu_j
+        self.squares = squares(self.centred)
+        self.sizes2 = self.squares + self.D * arb(epsilon)  # β_j²
         require(all(size > 0 for size in self.sizes2), "no row that is normalised is zero")
+        self.rows = np.sqrt(self.D / self.sizes2)[:, None] * self.centred  # N(u_j)
 
-    def rows(self) -> arb_mat:
-        """The N(u_j)."""
-        D = arb(self.centred.ncols())
-        return balls.scaled([(D / size).sqrt() for size in self.sizes2], self.centred)
 
-    def reach2(self, j: int, r: arb) -> arb:
-        """‖N(u_j + Δ) − N(u_j)‖² over ‖Δ‖ ≤ r at most: 2D(1 − cos θ), sin θ = r/β_j, or 4D."""
-        D, sine2 = self.centred.ncols(), r * r / self.sizes2[j]
-        return 2 * D * (1 - (1 - sine2).sqrt()) if sine2 < 1 else arb(4 * D)
+class BallHead:
+    """One head: ``s``, ``P``, the ``values`` C_hᵀx_l and their means ``phi``; w up to a factor for
+    each row. Q and ``queries`` have the factor c; K and C may be None for the identity.
+    """
+
+    def __init__(self, layer: BallLayer, slope: arb, Q: Any, K: Any, V: Any, O: Any) -> None:
+        self.layer, self.Q, self.K, self.C = layer, Q * layer.factor, K, product(V, O)
+        self.queries = product(layer.rows, self.Q)
+        self.keys, self.values = product(layer.rows, K), product(layer.rows, self.C)
+        scores, place = layer.scores, exact(np.arange(layer.n))
+        s = product(layer.turned(self.queries), layer.turned(self.keys).T)
+        s = s - abs(place[:, None] - place) * slope
+        self.s = s - arb(layer.n).log() if scores == "sigmoid" else s
+        shift = exact(np.where(layer.sees, balls.middles(s).astype(float), -np.inf).max(1))
+        self.sink = np.exp(-shift) * int(scores == "sink")
+        if scores in ("relu", "sigmoid"):
+            self.w = balls.part_above_0(s) if scores == "relu" else 1 / (1 + np.exp(-self.s))
+        else:
+            self.w = np.exp(s - shift[:, None])
+        self.w[~layer.sees] = arb(0)
+        total = 1 if scores == "sigmoid" else (self.w.sum(1) + self.sink)[:, None]
+        self.P = balls.share(self.w, total)
+        self.phi = product(self.P, self.values)
+
+
+class Moves:
+    """The rows j ≠ i (or ``only`` one) that attend to key i in a head: the A_j, with A_j·Δ the move
+    of a score, y_j, the number u whose share p(u) row j has of key i, that share, R for ReLU.
+    """
+
+    def __init__(self, head: BallHead, i: int, only: int | None = None) -> None:
+        layer, scores, K = head.layer, head.layer.scores, None if head.K is None else head.K.T
+        sees = layer.sees[:, i]
+        self.rows = rows = [j for j in range(layer.n) if j != i and sees[j] and only in (None, j)]
+        w, T, self.before = head.w[rows], exact(np.zeros((len(rows), layer.n))), head.P[rows, i]
+        mine, w[:, i], T[:, i] = w[:, i].copy(), arb(0), arb(1)
+        rest = w.sum(1) + head.sink[rows]
+        T = T if scores == "sigmoid" else T - balls.share(w, rest[:, None])
+        self.rest = rest if scores == "relu" else None
+        self.start = head.s[rows, i] if scores in ("relu", "sigmoid") else np.log(mine / rest)
+        self.Y, self.A = product(T, head.values), product(layer.turned(head.queries, i), K)[rows]
 
 
 class BallLayer:
-    """``rows`` are the text that the layer attends to (positions added, a norm in ``front``),
-    ``keys`` the A_j = c·Wᵀx_j, ``phi`` its rows, ``out`` those of the map before its ``norm``.
-    """
+    """``rows``: the text with positions and the norm in ``front``; ``out``: before the ``norm``."""
 
     def __init__(self, document: Document) -> None:
         about, arrays = document.fields["map"], document.arrays
-        X, W = arrays["X"], arrays["W"]
+        X, heads, one = arrays["X"], about.get("heads", 1), about["kind"] == "attention"
         require(X.ndim == 2 and min(X.shape) > 0, "X is a matrix")
+        require(type(heads) is int and heads >= 1 and not (one and heads > 1), "heads are counted")
         self.n, self.d = X.shape
-        require(W.shape == (self.d, self.d), "W is a d×d matrix")
         self.scores, self.residual = about["scores"], bool(about["residual"])
         require(self.scores in ("softmax", "sink", "relu", "sigmoid"), "the scores are known")
-        self.sees = visible(self.n, about["mask"], about["size"])
-        given = rows = balls.matrix(X)
+        mask, size, self.read = about["mask"], about["size"], about["read_out"]
+        sized, (row, key) = type(size) is int and size >= 1, np.indices((self.n, self.n))
+        require(sized == (mask in ("window", "padding")), "the mask has a size")
+        masks = {"none": key >= 0, "causal": key <= row}
+        masks |= {"window": abs(key - row) < size, "padding": key < size} if sized else {}
+        require(mask in masks, "the mask is known")
+        self.sees = masks[mask]  # which row attends to which key
+        given = rows = exact(X)
         if "positions" in arrays:
             require(arrays["positions"].shape == X.shape, "every row has a position")
-            rows = rows + balls.matrix(arrays["positions"])
+            rows = rows + exact(arrays["positions"])
         self.front = BallNorm(about["front"], rows) if about["front"] else None
-        self.rows = rows = rows if self.front is None else self.front.rows()
-        self.W = balls.matrix(W) * factor(about, self.n, self.d)
-        self.keys = rows * self.W
+        self.rows = rows if self.front is None else self.front.rows
+        weights: list[Any] = [arrays.get(name) for name in "QKVO"]
+        weights = [arrays["W"], None, None, None] if one else weights
+        width = weights[0].shape[1] // heads
+        require(width == self.d or not one, "W is a d×d matrix")
+        power, temperature, self.rope = about["power"], about["temperature"], about.get("rope")
+        require(power in (0.5, 1.0), "the scores are divided by √m or m")
+        require(type(temperature) is float and temperature > 0, "the temperature is positive")
+        require(not (one and self.rope), "rotations are for heads")
+        self.factor = 1 / (arb(width) if power == 1 else arb(width).sqrt()) / arb(temperature)
+        self.factor *= arb(self.n).log().max(arb(1)) if about["log_n"] else 1
         require(not about["alibi"] or self.scores != "relu", "ALiBi is not for ReLU scores")
-        slope = arb(int(bool(about["alibi"]))) / 256
-        shift = arb(self.n).log() if self.scores == "sigmoid" else arb(0)
-        products = enumerate((self.keys * rows.transpose()).tolist())
-        self.s = [[s - abs(j - l) * slope - shift for l, s in enumerate(r)] for j, r in products]
-        self.P = arb_mat([self.shares(j) for j in range(self.n)])
-        self.phi = self.P * rows
+        slopes = [arb(2) ** (arb(-8 * h) / heads) for h in range(1, heads + 1)]
+        slopes = slopes if about["alibi"] else [arb(0)] * heads
+        parts = [
+            [None] * heads if M is None else np.split(exact(M), heads, int(name != "O"))
+            for name, M in zip("QKVO", weights, strict=True)
+        ]
+        self.heads = [BallHead(self, *each) for each in zip(slopes, *parts, strict=True)]
+        self.phi = sum(head.phi for head in self.heads)
         self.out = given + self.phi if self.residual else self.phi
         self.norm = BallNorm(about["outer"], self.out) if about["outer"] else None
+        out = self.out if self.norm is None else self.norm.rows
+        each = squares(out.sum(0)[None] if self.read == "mean" else out)
+        self.norm2 = each[self.read] if isinstance(self.read, int) else each.sum()
+        require(self.norm2 > 0, "‖φ(X)‖ > 0")
 
-    def others(self, i: int) -> list[int]:
-        """The keys l ≠ i that row i attends to."""
-        return [l for l in range(self.n) if l != i and self.sees[i][l]]
-
-    def weights(self, j: int) -> tuple[list[arb], arb]:
-        """w(s_jl) over the visible keys, 0 elsewhere, and the sink's; up to a common factor."""
-        seen = {l: s for l, s in enumerate(self.s[j]) if self.sees[j][l]}
-        if self.scores == "relu":
-            return [seen.get(l, arb(0)).nonnegative_part() for l in range(self.n)], arb(0)
-        sink = self.scores == "sink"
-        shift = arb(max([float(s.mid()) for s in seen.values()] + [0.0] * sink))
-        found = [(seen[l] - shift).exp() if l in seen else arb(0) for l in range(self.n)]
-        return found, (-shift).exp() if sink else arb(0)
-
-    def shares(self, j: int) -> list[arb]:
-        """Row j of P."""
-        if self.scores == "sigmoid":
-            seen = zip(self.s[j], self.sees[j], strict=True)
-            return [1 / (1 + (-s).exp()) if visible else arb(0) for s, visible in seen]
-        found, sink = self.weights(j)
-        total = sum(found, sink)
-        return [share(x, total) for x in found]
-
-    def without(self, j: int, i: int) -> tuple[list[arb], arb, arb, arb | None]:
-        """T with y_j = Σ_l T_l x_l; the number u whose share p(u) of key i row j has; that share; R
-        for ReLU scores.
-        """
-        T, mine = [arb(int(l == i)) for l in range(self.n)], self.P[j, i]
-        if self.scores == "sigmoid":
-            return T, self.s[j][i], mine, None
-        found, sink = self.weights(j)
-        weight, found[i] = found[i], arb(0)
-        rest = sum(found, sink)
-        T = [one - share(x, rest) for one, x in zip(T, found, strict=True)]
-        if self.scores == "relu":
-            return T, self.s[j][i], mine, rest
-        return T, (weight / rest).log(), mine, None
-
-    def norm_square(self, read: str | int) -> arb:
-        """The square of the norm of all rows, of n times their mean, or of one row."""
-        if read == "mean":
-            return balls.squares(arb_mat([[arb(1)] * self.n]) * self.out)[0]
-        each = balls.squares(self.out if self.norm is None else self.norm.rows())
-        return each[read] if isinstance(read, int) else sum(each, arb(0))
-
-
-def share(weight: arb, total: arb) -> arb:
-    """weight/total, and 0 where the total is exactly 0."""
-    return arb(0) if total == 0 else weight / total
-
-
-def factor(about: dict[str, Any], n: int, d: int) -> arb:
-    """c."""
-    power, temperature = about["power"], about["temperature"]
-    require(power in (0.5, 1.0), "the scores are divided by √d or d")
-    require(type(temperature) is float and temperature > 0, "the temperature is positive")
-    found = 1 / (arb(d) if power == 1 else arb(d).sqrt()) / arb(temperature)
-    return found * arb(n).log().max(arb(1)) if about["log_n"] else found
-
-
-def visible(n: int, mask: str, size: int | None) -> list[list[bool]]:
-    """Which row j attends to which key l."""
-    require(mask in ("none", "causal", "window", "padding"), "the mask is known")
-    sized = type(size) is int and size >= 1
-    require(sized == (mask in ("window", "padding")), "the mask has a size")
-    size = size or n
-    after, before = {"causal": (0, n), "window": (size - 1, size - 1)}.get(mask, (n, n))
-    last = size if mask == "padding" else n
-    return [[l < last and -before <= l - j <= after for l in range(n)] for j in range(n)]
+    def turned(self, rows: Balls, back: int = 0) -> Balls:
+        """With RoPE, pairs (x_a, x_{a+m/2}) of row j turned by (j − back)·10000^(−2a/m)."""
+        if not self.rope:
+            return rows
+        (x, y), half = np.split(rows, 2, 1), rows.shape[1] // 2
+        paces = [arb(10_000) ** (arb(-a) / half) for a in range(half)]
+        angles = np.outer(np.arange(self.n) - back, paces)
+        cos, sin = np.cos(angles), np.sin(angles)
+        return np.concatenate([x * cos - y * sin, y * cos + x * sin], 1)

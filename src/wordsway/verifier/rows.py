@@ -2,7 +2,7 @@
 
     max over β in [lo, hi] and u of  F(p(u), β) − λ(c·t)² − ν(c·t)⁴,
 
-F, p(u) and t are those of docs/proofs.md, "One-dimensional maxima".
+F, p(u) and t are those of docs/statements/verifier.md, "One-dimensional maxima".
 """
 
 from __future__ import annotations
@@ -10,11 +10,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from wordsway.proof_format import Array
-from wordsway.verifier.balls import arb, float_above, float_below, require, root, square
+from wordsway.verifier.balls import Balls, arb, exact, float_above, require, root, square
 
 #: Points of u to begin with, their distance for σ, and most intervals halved.
 POINTS, STEP, HALVED = 12, 1.5, 300
@@ -22,8 +25,8 @@ POINTS, STEP, HALVED = 12, 1.5, 300
 TOLERANCES, DEPTH = (1e-2, 1e-3, 1e-4, 1e-5), 14
 
 
-class BetaCell(NamedTuple):
-    """β in [lo, hi], with the multipliers used there."""
+class ProofCell(NamedTuple):
+    """β (or τ) in [lo, hi], with the multipliers used there."""
 
     lo: float
     hi: float
@@ -31,48 +34,40 @@ class BetaCell(NamedTuple):
     kappa: float
     nu: float
 
-    def room(self, r: arb) -> arb:
-        """r² − β² at most."""
-        nearest = 0.0 if self.lo <= 0 <= self.hi else min(abs(self.lo), abs(self.hi))
-        return (r * r - arb(nearest) ** 2).nonnegative_part()
-
 
 @dataclass
 class Row:
-    """One row: its score ``start`` = u⁰ and share ``before`` = p⁰ without a move, A·e and the
-    length ``across`` of the rest of A, its weight c, a bound ``cap`` of F, the numbers of F, and R
-    for ReLU scores.
+    """One row: its weight c, its score ``start`` = u⁰ and share ``before`` = p⁰ without a move, R
+    for ReLU scores, A·e and the length ``across`` of the rest of A, a bound ``cap`` of F, and the
+    ``numbers`` of F: square, own, plain, gain, cross, tilt, quartic, quadratic.
     """
 
+    weight: arb
     start: arb
     before: arb
+    rest: arb | None
     ae: arb
     across: arb
-    weight: arb
     cap: arb
-    square: arb | int = 0
-    own: arb | int = 0
-    plain: arb | int = 0
-    gain: arb | int = 0
-    cross: arb | int = 0
-    tilt: arb | int = 0
-    quartic: arb | int = 0
-    quadratic: arb | int = 0
-    rest: arb | None = None
-    points: dict[float, tuple[arb, arb, arb, arb]] = field(default_factory=dict)
+    numbers: tuple[Any, ...]
+    points: dict[float, list[arb]] = field(default_factory=dict)
 
-    def point(self, u: float) -> tuple[arb, arb, arb, arb]:
+    @classmethod
+    def each(cls: Any, *parts: Any) -> list[Row]:
+        """A row for each weight, given arrays or numbers for all of them."""
+        arrays: Any = np.broadcast_arrays(*(np.array(part, object) for part in parts))
+        return [cls(*row[:7], row[7:]) for row in zip(*arrays, strict=True)]
+
+    def point(self, u: float) -> list[arb]:
         """The share at u, and the parts of F: without β and κ, times β, times 1/κ."""
         if u not in self.points:
             w = arb(max(u, 0.0))
             p = 1 / (1 + (-arb(u)).exp()) if self.rest is None else w / (self.rest + w)
-            q, gained = p - self.before, abs(p - self.before)
-            constant = (
-                self.square * square(q) + self.own * p * p + self.plain * p + self.gain * gained
-            )
-            of_beta = 2 * (self.cross * p * q + self.tilt * gained)
-            of_kappa = self.quartic * square(p * q) + self.quadratic * square(q)
-            self.points[u] = p, constant, of_beta, of_kappa
+            q, (first, own, plain, gain, cross, tilt, *of_kappa) = p - self.before, self.numbers
+            pq, gained = p * q, abs(q)
+            fixed = first * q * q + own * p * p + plain * p + gain * gained
+            of_kappa = of_kappa[0] * pq * pq + of_kappa[1] * q * q
+            self.points[u] = [p, fixed, 2 * (cross * pq + tilt * gained), of_kappa]
         return self.points[u]
 
     def bends(self, u0: float, u1: float) -> tuple[arb, arb]:
@@ -92,45 +87,40 @@ class Row:
             inner = sorted({float(self.rest.mid()) * k / (POINTS - k) for k in range(POINTS)})
         return [low, *(u for u in inner if low < u < high), math.nextafter(high, math.inf)]
 
-    def largest(self, cell: BetaCell, room: arb, tolerance: float) -> arb:
-        """An upper bound of the maximum over t² ≤ across²·``room``, within about ``tolerance``.
-        Intervals of u are halved; docs/proofs.md has the two bounds that are used on each.
-        """
+    def largest(self, cell: ProofCell, room: arb, tolerance: float) -> arb:
+        """An upper bound of the maximum over t² ≤ across²·``room``, within about ``tolerance``."""
+        first, own, plain, gain, cross, tilt, quartic, quadratic = self.numbers
         ends, limit = (arb(cell.lo) * self.ae, arb(cell.hi) * self.ae), self.across * root(room)
         near, far, inverse = ends[0].min(ends[1]), ends[0].max(ends[1]), 1 / arb(cell.kappa)
         squared, fourth = arb(cell.lam) * self.weight**2, arb(cell.nu) * self.weight**4
-        concave = self.quartic * self.before**2 * inverse
-        beta = 2 * arb(max(abs(cell.lo), abs(cell.hi)))
-        steep = 2 * (self.square + self.own + beta * abs(arb(self.cross)))
-        flat = arb(self.plain + self.gain) + beta * abs(arb(self.tilt))
-        values: dict[float, tuple[arb, arb, arb, arb, float]] = {}
+        concave, beta = quartic * self.before**2 * inverse, 2 * arb(max(-cell.lo, cell.hi))
+        steep, flat = 2 * (first + own + beta * abs(cross)), plain + gain + beta * abs(tilt)
 
         def price(distance: arb) -> arb:
-            t2 = square(distance.nonnegative_part())
-            return squared * t2 + fourth * t2 * t2
+            t = distance.nonnegative_part()
+            return (squared + fourth * t * t) * t * t
 
+        @cache
         def value(u: float) -> tuple[arb, arb, arb, arb, float]:
-            if u not in values:
-                (_, F, of_beta, of_kappa), a = self.point(u), arb(u) - self.start
-                F += of_kappa * inverse + (of_beta * arb(cell.lo)).max(of_beta * arb(cell.hi))
-                beyond, short = a - far, near - a
-                paid = price(beyond.max(short))
-                reached = float((F.min(self.cap) - paid).lower())
-                values[u] = F.upper(), (F - paid).upper(), beyond, short, reached
-            return values[u]
+            (_, F, of_beta, of_kappa), a = self.point(u), arb(u) - self.start
+            F += of_kappa * inverse + (of_beta * arb(cell.lo)).max(of_beta * arb(cell.hi))
+            beyond, short = a - far, near - a
+            paid = price(beyond.max(short))
+            reached = float((F.min(self.cap) - paid).lower())
+            return F.upper(), (F - paid).upper(), beyond, short, reached
 
         low, high = self.start + near - limit, self.start + far + limit
-        breaks, found, halved = self.breaks(float_below(low), float_above(high)), arb(0), 0
+        breaks, found, halved = self.breaks(-float_above(-low), float_above(high)), arb(0), 0
         waiting, attained = list(pairwise(breaks)), max(value(u)[4] for u in breaks)
         while waiting:
             u0, u1 = waiting.pop()
             (F0, f0, beyond0, short0, _), (F1, f1, beyond1, short1, _) = value(u0), value(u1)
             apart = beyond0 if beyond0 > 0 else short1 if short1 > 0 else arb(0)
             p0, p1 = self.point(u0)[0], self.point(u1)[0]
-            first = F0.max(F1) + concave * square(p1 - p0) / 8
-            bound = (first.min(self.cap) if first.is_finite() else self.cap) - price(apart)
+            above = F0.max(F1) + concave * square(p1 - p0) / 8
+            bound = (above.min(self.cap) if above.is_finite() else self.cap) - price(apart)
             top, (rise, bend) = p1.max(self.before), self.bends(u0, u1)
-            slope = (4 * top**3 * self.quartic + 2 * top * self.quadratic) * inverse
+            slope = (4 * top**3 * quartic + 2 * top * quadratic) * inverse
             M = concave * rise**2 + (slope + top * steep + flat) * bend + 2 * squared
             M += 12 * fourth * square(beyond1.max(short0).nonnegative_part())
             second = f0.max(f1) + M * (arb(u1) - arb(u0)) ** 2 / 8
@@ -149,21 +139,23 @@ class Row:
 Parts = tuple[list[Row], arb, Callable[[arb], arb]]
 
 
-def cells_of(values: Array, r: float) -> list[BetaCell]:
-    """The cells of the file: they cover [−r, r], and their multipliers are not negative."""
+def multipliers(arrays: dict[str, Array], low: float, high: float) -> tuple[list[ProofCell], Balls]:
+    """The cells of the file, which cover [low, high], and the weights of rows."""
+    values, weights = arrays["cells"], arrays["weights"]
     require(values.ndim == 2 and values.shape[1] == 5 and len(values) > 0, "cells have 5 numbers")
-    cells = [BetaCell(*row) for row in values.tolist()]
-    ends = [-r, *(cell.hi for cell in cells)]
-    covered = all(cell.lo <= end for cell, end in zip(cells, ends, strict=False)) and ends[-1] >= r
-    require(covered and all(cell.lo <= cell.hi for cell in cells), "the cells cover [−r, r]")
+    cells = [ProofCell(*row) for row in values.tolist()]
+    ends = [low, *(cell.hi for cell in cells)]
+    covered = all(one.lo <= end for one, end in zip(cells, ends, strict=False)) and ends[-1] >= high
+    require(covered and all(one.lo <= one.hi for one in cells), "the cells cover all β or τ")
     require(bool((values[:, 2:] >= 0).all() and (values[:, 3] > 0).all()), "λ, ν ≥ 0 and κ > 0")
-    return cells
+    require(weights.ndim == 1 and bool((weights > 0).all()), "the weights are positive")
+    return cells, exact(weights)
 
 
-def prove_cells(cells: list[BetaCell], parts_of: Callable[[BetaCell], Parts], target: arb) -> None:
-    """Refuse unless the bound of every cell, halved where that helps, is at most ``target``: rows
-    are bounded more and more finely until it is, or cannot be.
-    """
+def prove_cells(
+    cells: list[ProofCell], parts_of: Callable[[ProofCell], Parts], target: arb
+) -> None:
+    """Refuse unless every cell, halved where its rows do not suffice, is at most ``target``."""
     waiting = [(cell, 0) for cell in cells]
     while waiting:
         cell, depth = waiting.pop()
@@ -177,6 +169,5 @@ def prove_cells(cells: list[BetaCell], parts_of: Callable[[BetaCell], Parts], ta
                 named = f"the change is at most U‖φ(X)‖ in the cell [{cell.lo:.6g}, {cell.hi:.6g}]"
                 require(depth < DEPTH, named)
                 middle = cell.lo + (cell.hi - cell.lo) / 2
-                halves = cell._replace(hi=middle), cell._replace(lo=middle)
-                waiting += [(half, depth + 1) for half in halves]
+                waiting += [(cell._replace(**{end: middle}), depth + 1) for end in ("hi", "lo")]
                 break
