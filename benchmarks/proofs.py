@@ -169,7 +169,7 @@ def tamper(count: int = 10_000) -> str:
     """``count`` tampered proofs of small maps of every kind: how many are refused, and whether one
     is accepted with a bound below what is attained.
     """
-    refused = accepted = false = 0
+    refused = accepted = false = without = 0
     rng = np.random.default_rng(0)
     each = max(1, min(50, count // len(SIZES)))
     for number, name in enumerate(cycle(SIZES)):
@@ -181,7 +181,9 @@ def tamper(count: int = 10_000) -> str:
             s = ws.sensitivity(phi, X, positions=0, seed=number, effort=0.3, proof=True)
         except FeatureRangeError:  # no ReLU score is positive
             continue
-        assert s.proof is not None
+        if s.proof is None:
+            without += 1
+            continue
         data = write(s.proof.document)
         for _ in range(each):
             try:
@@ -196,5 +198,6 @@ def tamper(count: int = 10_000) -> str:
         print(f"{name}: {refused} refused, {accepted} proved, {false} false", file=sys.stderr)
     return (
         f"Of {refused + accepted:,} tampered proofs, {refused:,} were refused and {accepted:,} "
-        f"prove what they claim; {false} of them claim less than the attained value."
+        f"prove what they claim; {false} of them claim less than the attained value. {without} of "
+        f"{number} maps were left out, because the verifier refused their proofs as they were."
     )
