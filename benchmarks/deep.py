@@ -9,25 +9,12 @@ import sys
 import torch
 
 import wordsway as ws
-from wordsway.maps.dense.backward import BackwardLayer, backward_bound
-from wordsway.maps.dense.certificate import gaussian_bounds
+from wordsway.maps.dense.backward import backward_bound
+from wordsway.maps.dense.certificate import backward_layers, gaussian_bounds
 
 ABOUT = """certified ÷ attained for one draw of text and weights, by Theorem 2 alone (before), and \
 by the smaller of both (after)."""
 SIZES = ((60, 768), (80, 768), (150, 768), (120, 256), (30, 32))
-
-
-def layers_of(phi: ws.DRF, X: ws.Sample) -> tuple[list[BackwardLayer], float]:
-    """What the newer bound is computed from, for row 0, and ‖φ(X)‖."""
-    view = phi.view(X, torch.float64)
-    trace, x = view.trace, X.X[0] / X.X[0].norm()
-    seen = (x.to(trace.X.dtype) @ phi.first.block(0).T).to(torch.float64)
-    z = [part.to(torch.float64) for part in trace.z]
-    found = [BackwardLayer.of(math.sqrt(phi.beta / (phi.n * phi.d)), z[0], seen, first=True)]
-    for part, h in zip(z[1:], trace.h[:-1], strict=True):
-        sigma = math.sqrt(phi.beta / phi.k)
-        found.append(BackwardLayer.of(sigma, part, part / float(h.norm()), first=False))
-    return found, trace.norm
 
 
 def table(depths: tuple[int, ...] = (2, 4, 8)) -> str:
@@ -40,11 +27,12 @@ def table(depths: tuple[int, ...] = (2, 4, 8)) -> str:
         for depth in depths:
             X, phi = ws.Sample.gaussian(n, d, 0), ws.DRF(n, d, depth, seed=100)
             low = ws.sensitivity(phi, X, positions=0, seed=1, certificate=False).lower
-            layers, norm = layers_of(phi, X)
-            new, typical = (
-                backward_bound(layers, d, math.sqrt(d), failure) / norm for failure in (1e-9, None)
-            )
             trace = phi.view(X, torch.float64).trace
+            layers = backward_layers(trace)
+            new, typical = (
+                backward_bound(layers, d, math.sqrt(d), failure) / trace.norm
+                for failure in (1e-9, None)
+            )
             old = float(gaussian_bounds(trace, [0], math.sqrt(d), backwards=False)[0])
             shares = " | ".join(f"{x / low:.2f}" for x in (old, min(old, new), new, typical))
             shares = shares.replace("inf", "∞")
@@ -60,9 +48,10 @@ def calibration(draws: int = 500) -> str:
     for seed in range(draws):
         X, phi = ws.Sample.gaussian(n, d, seed), ws.DRF(n, d, 2 + seed % 3, seed=seed + 1)
         low = ws.sensitivity(phi, X, positions=0, seed=0, effort=0.3, certificate=False).lower
-        layers, norm = layers_of(phi, X)
+        trace = phi.view(X, torch.float64).trace
+        layers = backward_layers(trace)
         for failure, shares in found.items():
-            shares.append(low * norm / backward_bound(layers, d, math.sqrt(d), failure))
+            shares.append(low * trace.norm / backward_bound(layers, d, math.sqrt(d), failure))
     lines = [
         f"Attained ÷ bound for {draws} draws of text and weights, n = {n}, d = {d}, two to four "
         "layers:\n",

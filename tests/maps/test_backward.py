@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from functools import partial
 
@@ -11,171 +12,205 @@ import torch
 
 import wordsway as ws
 from wordsway.maps.dense import backward
-from wordsway.maps.dense.backward import BackwardLayer, backward_bound, constants, gain
+from wordsway.maps.dense.backward import BackwardLayer, backward_bound, constants
+from wordsway.maps.dense.certificate import backward_layers
 
 
 def test_the_comparison_holds_for_small_layers():
-    """Step 1: E sup J(Gδ) ≤ E sup sup_w J(σ‖δ‖g′ + w), and so are tails up to a factor of 2."""
+    """Step 1 for a function that is not convex: tails up to a factor of 2, and means."""
     rng = np.random.default_rng(0)
     for _ in range(6):
-        k, m, points, draws = 2, 3, 5, 6000
+        k, m, points, draws = 2, 3, 5, 4000
         z, T = rng.normal(size=k), rng.normal(size=(points, m))
         g = rng.normal(size=k)
 
         def J(u, z=z, g=g):
             change = np.maximum(z + u, 0) - np.maximum(z, 0)
-            linear = np.where(z > 0, u, 0) * g
-            flips = np.maximum(g, 0) * (change - np.where(z > 0, u, 0))
-            q = np.where(z > 0, u, change)
-            return np.linalg.norm(q, axis=-1) + 0.7 * np.maximum((linear + flips).sum(-1), 0)
+            return np.linalg.norm(change, axis=-1) + 0.7 * np.maximum((g * change).sum(-1), 0)
 
         left = J(np.einsum("bkm,pm->bpk", rng.normal(size=(draws, k, m)), T)).max(1)
-        angle = np.linspace(0, 2 * math.pi, 64, endpoint=False)
+        angle = np.linspace(0, 2 * math.pi, 32, endpoint=False)
         circle = np.stack([np.cos(angle), np.sin(angle)], -1)
+        disc = np.concatenate([share * circle for share in (0.0, 0.5, 1.0)])
         first, second = rng.normal(size=(draws, k)), rng.normal(size=(draws, m))
-        sizes, push = np.linalg.norm(T, axis=1), np.maximum(second @ T.T, 0)
-        moved = sizes[None, :, None] * first[:, None]
-        moved = moved[:, :, None] + push[:, :, None, None] * circle
-        right = np.maximum(J(moved).max((1, 2)), J(sizes[None, :, None] * first[:, None]).max(1))
+        push = np.maximum(second @ T.T, 0)
+        moved = np.linalg.norm(T, axis=1)[None, :, None] * first[:, None]
+        right = J(moved[:, :, None] + push[:, :, None, None] * disc).max((1, 2))
         assert left.mean() <= right.mean() * 1.02
         for share in (0.5, 0.9, 0.99):
             level = np.quantile(left, share)
             assert (left > level).mean() <= 2 * (right > level).mean() + 4 * math.sqrt(1 / draws)
 
 
-def small_layer(
-    k: int, first: bool, rng: np.random.Generator
-) -> tuple[BackwardLayer, torch.Tensor]:
+def small_layer(k: int, rng: np.random.Generator) -> tuple[BackwardLayer, torch.Tensor]:
     z = torch.as_tensor(rng.normal(size=k))
-    below = math.sqrt(k / 2)
-    along = torch.as_tensor(rng.normal(size=k)) * math.sqrt(2 / k) if first else z / below
-    return BackwardLayer.of(math.sqrt(2 / k), z, along, first=first), z
+    return BackwardLayer.of(math.sqrt(2 / k), z, math.sqrt(k / 2)), z
 
 
-@pytest.mark.parametrize("first", [True, False])
-def test_the_numbers_of_a_layer_bound_drawn_ones(first):
-    """Steps 3 and 4: states after one layer, for moves and pushes that were searched for."""
+@pytest.mark.parametrize(("k", "q", "x", "draws"), [(60, 0.5, 0.5, 40), (1500, 0.15, 0.2, 15)])
+def test_states_after_one_layer_are_inside_the_frontier(k, q, x, draws):
+    """Steps 3 and 4: moves and pushes that were searched for, with all numbers as they were drawn,
+    and the means of these numbers.
+    """
     rng = np.random.default_rng(1)
-    k, t = 4000, 4.5
-    layer, z = small_layer(k, first, rng)
-    sigma, following = layer.sigma, layer.sigma
-    along = torch.where(z > 0, -1.0, 1.0) * layer.along if first else z / math.sqrt(k / 2)
-    for _ in range(20):
-        rho = float(rng.uniform(1, 8))
-        s = float(rng.uniform(0.05, 0.4)) * rho
-        now = numbers(layer, rho, s, t)
-        h = torch.relu(z)
-        g = torch.as_tensor(rng.normal(size=k))
+    layer, z = small_layer(k, rng)
+    rho, sigma, h = q / layer.slope, layer.sigma, torch.relu(z)
+    s = x * rho
+    now = constants(layer, rho, s, x, 0.0)
+    numbers = []
+    for _ in range(draws):
+        fresh, g = (torch.as_tensor(rng.normal(size=k)) for _ in range(2))
         g = g - h * (h @ g) / (h @ h)
-        fresh = torch.as_tensor(rng.normal(size=k))
-        for share in (1.0, 0.6):
-            for angle in (-1.2, -0.4, 0.0, 0.8):
-                v = share * rho * (sigma * math.cos(angle) * fresh + math.sin(angle) * along)
-                for weight in (0.0, 0.3, 1.0, 3.0, 100.0):
-                    # Towards the gradient of ‖q‖ + weight·(what g sees), then along it again.
-                    w = torch.zeros_like(v)
-                    for _ in range(4):
-                        u = v + w
-                        after = (z + u > 0).to(z.dtype)
-                        q = torch.where(z > 0, u, torch.relu(z + u))
-                        seen = torch.where(z > 0, g, g.clamp_min(0)) * torch.where(
-                            (z > 0) & (g < 0), torch.ones_like(after), after
-                        )
-                        ascent = torch.where(z > 0, q, q * after) / q.norm() + weight * seen
-                        w = share * s * ascent / ascent.norm()
-                    u = v + w
-                    q = torch.where(z > 0, u, torch.relu(z + u)).norm()
-                    change = torch.relu(z + u) - torch.relu(z)
-                    awake = torch.where(z > 0, u, 0.0)
-                    k_g = float(g @ awake + g.clamp_min(0) @ (change - awake))
-                    assert float(change.norm()) <= float(q) + 1e-9
-                    assert float(g @ change) <= k_g + 1e-9
-                    assert inside(now, following, rho, s, t, float(q), following * max(0.0, k_g))
+        moves = []
+        for angle, share in itertools.product(np.linspace(-1.5, 1.5, 11), (0.1, 0.4, 0.7, 0.85, 1)):
+            v = sigma * math.cos(angle) * fresh + math.sin(angle) * z * layer.slope
+            moves.append((share * rho, share * rho * v))
+        R = E = T = 0.0
+        for size, v in moves:
+            change, active = torch.relu(z + v) - h, z + v > 0
+            R = max(R, float(change.norm()) / size)
+            E = max(E, float((g * change)[active].sum()) / size)
+            left = (g + (z + v) * now.N / s)[~active].clamp_min(0)
+            T = max(T, float(g[active] @ g[active] + left @ left))
+        Q, most = max(now.Q, R), 0.0
+        for (size, v), part, weight in itertools.product(moves, (0.5, 1.0), (0, 0.1, 1.0, 10.0)):
+            change, active, w = torch.relu(z + v) - h, z + v > 0, torch.zeros_like(v)
+            for _ in range(3):  # along the gradient of ‖δ‖ + weight·⟨g, δ⟩, and over thresholds
+                near = (z + v + w > -2 * s / now.N) & (active | (g > 0))
+                ascent = near * ((torch.relu(z + v + w) - h) / R / size + weight * g)
+                w = part * s * ascent / ascent.norm().clamp_min(1e-30)
+            after = torch.relu(z + v + w) - h
+            along = min(1.0, max(0.0, float(change @ (after - change)) / (Q * size * part * s)))
+            across = math.sqrt(1 - along**2)
+            square = (Q * size) ** 2 + 2 * Q * size * part * s * along + (part * s) ** 2
+            assert float(after.norm()) <= math.sqrt(square) + 1e-9
+            pushed = across * (now.N + max(0.0, T - now.N**2) / (2 * now.N)) + along * E / Q
+            assert float(g @ (after - change)) <= part * s * pushed + 1e-9
+            square = (Q * rho) ** 2 + 2 * Q * rho * s * along + s * s
+            gone = float(g @ after) - s * (now.N * across + now.E * along)
+            most = max(most, gone / math.sqrt(square))
+        numbers.append((R, E, T, most))
+    R, E, T, most = np.array(numbers).mean(0)
+    assert 0.9 * now.Q < R < now.Q
+    assert 0.1 * now.E < E / now.Q < now.E
+    assert 0.4 * now.N**2 < T < now.N**2
+    assert most < now.M
 
 
-def numbers(layer, rho, s, t):
-    Q = gain(layer, rho)
-    now = constants(layer, Q, rho, rho + s / Q, s, s / rho, t)
-    assert now is not None
-    return now
+def test_the_numbers_of_a_layer_are_above_drawn_ones():
+    """Step 4 for t = 0, neuron by neuron instead of by intervals of |z|, for many sizes r."""
+    rng = np.random.default_rng(6)
+    k, q, x = 800, 0.3, 0.4
+    layer, preactivations = small_layer(k, rng)
+    z = preactivations.numpy()
+    rho = q / layer.slope
+    top, theta, active = rho / math.sqrt(1 - q * q), np.abs(z), z > 0
+    r = torch.as_tensor(top * backward.RATIO ** -np.arange(backward.CELLS + 1.0))[:, None]
+    sizes = np.geomspace(top / 2000, top, 400)
+    window = x * rho / (1 - q) / math.sqrt(active.sum())
+    found = []
+    for _ in range(200):
+        fresh, g = rng.normal(size=(2, k))
+        toward = layer.sigma * np.where(active, -fresh, fresh)
+        moved = z + sizes[:, None] * layer.sigma * fresh
+        over = np.maximum(toward - theta / sizes[:, None], 0)
+        U, D = (over**2)[:, ~active].sum(1), (over * (over + 2 * theta / sizes[:, None]))[:, active]
+        slept = (active & (moved <= 0)) * theta @ g / sizes
+        left = np.maximum(g + moved / window, 0) ** 2 * (moved <= 0)
+        found.append(
+            (
+                (U - D.sum(1) / (1 + q)).max(),
+                (g**2 * (moved > 0)).sum(1).max(),
+                left.sum(1).max(),
+                max(0.0, (over @ g).max()),
+                max(0.0, slept.max()),
+            )
+        )
+    drawn = np.array(found).mean(0)
+    bounds = [
+        backward.gained(layer, r, q),
+        backward.number(layer, r, 0.0),
+        backward.activated(layer, r, x * rho / (1 - q), 0.0),
+        *backward.typical(layer, r, 0.0),
+    ]
+    assert (drawn < bounds).all()
+    assert drawn[1] > 0.9 * bounds[1] and (drawn[2:] > 0.1 * np.array(bounds[2:])).all()
 
 
-def inside(now, following, rho, s, t, after, push) -> bool:
-    """Whether a state is below the frontier of the control problem, its variables at their box."""
-    angle = np.linspace(0, math.pi / 2, 400)
-    Q = now.Q + now.sigma * t
-    along = now.lipschitz[0]
-    x = now.d * s * math.exp(t * (along / now.Q / now.low / 2 + now.varies))
-    most = np.sqrt((Q * rho) ** 2 + 2 * Q * rho * x * np.cos(angle) + x * x)
-    pushed = now.most * (rho + s * np.cos(angle) / now.Q)
-    pushed = following * (1 + t / now.N) * (pushed + now.N * x * np.sin(angle))
-    return bool(((after <= most * 1.001) & (push <= pushed * 1.001)).any())
+def test_sums_stay_below_chernoffs_bound():
+    rng = np.random.default_rng(4)
+    m, sd = -torch.rand(300, dtype=torch.float64) / 10, 0.04
+    drawn = np.maximum(m.numpy() + sd * rng.normal(size=(50_000, 300)), 0).sum(1)
+    chance = np.linspace(0.01, 0.3, 40)
+    counts = (rng.random((50_000, 40)) < chance).sum(1)
+    for t in (1.0, 2.0, 3.0):
+        bound = backward.flips(torch.ones_like(m), m, sd, t)
+        assert (drawn > bound).mean() <= math.exp(-t * t / 2)
+        assert bound < drawn.mean() + 3 * t * drawn.std()
+        bound = float(backward.chernoff(lambda x: torch.tensor(math.expm1(x) * chance.sum()), t))
+        assert (counts > bound).mean() <= math.exp(-t * t / 2)
+        assert bound < counts.mean() + 3 * t * counts.std()
+
+
+def test_a_step_is_that_of_a_plain_loop():
+    now = backward.Constants(0.01, 1.02, 0.9, 80.0, 1.5)
+    f = 1 + 0.5 * backward.GRID**2
+    found = backward.step(f, now, 0.012, top=False)
+    angles = np.linspace(0, math.pi / 2, 4001)
+    for place in (0, 40, 200, 400):
+        x, best = backward.GRID[place], 0.0
+        for angle in angles:
+            rho = math.sqrt(1.02**2 + 2 * 1.02 * x * math.cos(angle) + x * x)
+            s = 0.012 * (0.9 * rho + x * (80 * math.sin(angle) + 1.5 * math.cos(angle)))
+            best = max(best, rho * (1 + 0.5 * (s / rho) ** 2))
+        assert best <= found[place] <= best * 1.005
+
+
+def drawn_problem(rng: np.random.Generator, depth: int) -> tuple[list, list[float]]:
+    layers = [small_layer(3000, rng)[0] for _ in range(depth)]
+    known = [constants(layer, 4.0, 0.8, 0.2, 6.0) for layer in layers]
+    return known, [layer.sigma for layer in layers] * 2
 
 
 def test_the_value_is_above_every_policy():
-    """Step 5 with all variables at zero: random angles of the adversary."""
+    """Step 5, with all variables at zero: random angles of the adversary."""
     rng = np.random.default_rng(2)
-    k = 6000
-    layers = [small_layer(k, number == 0, rng)[0] for number in range(3)]
-    sigmas = [layer.sigma for layer in layers] * 2
-    known = [numbers(layer, 4.0, 0.8, 6.0) for layer in layers]
-    ends = (None, 1 + backward.GRID / 2, backward.GRID + backward.SHARE)
-    found, reached, pushed = (backward.value(known, sigmas, 0.2, None, end) for end in ends)
+    known, sigmas = drawn_problem(rng, 3)
+    ends = (None, backward.GRID + backward.SHARE)
+    found, pushed = (backward.value(known, sigmas, 0.2, None, end) for end in ends)
+    best = 0.0
     for _ in range(2000):
         rho, s = 1.0, 0.2
         for now, following in zip(known, sigmas[1:], strict=False):
-            straight = now.Q * rho + s
-            angle = float(rng.uniform(0, math.pi / 2))
-            x = now.d * s
-            push = now.P * (rho + s * math.cos(angle) / now.Q) + now.N * x * math.sin(angle)
-            rho = math.sqrt((now.Q * rho) ** 2 + 2 * now.Q * rho * x * math.cos(angle) + x * x)
-            s = following * push
+            straight, angle = now.Q * rho + s, float(rng.uniform(0, math.pi / 2))
+            along, across = math.cos(angle), math.sin(angle)
+            rho = math.sqrt((now.Q * rho) ** 2 + 2 * now.Q * rho * s * along + s * s)
+            s = following * (now.M * rho + s * (now.N * across + now.E * along))
+        best = max(best, straight)
         assert straight <= found
-        assert rho + s / 2 <= reached
         assert s + backward.SHARE * rho <= pushed
+    assert best > 0.98 * found
 
 
 def test_the_value_with_noise_is_above_every_policy():
     """Step 5 with noise: the logarithm of the value grows by no more than the rates say."""
     rng = np.random.default_rng(5)
-    k, t = 6000, 6.0
-    layers = [small_layer(k, number == 0, rng)[0] for number in range(4)]
-    sigmas = [layer.sigma for layer in layers] * 2
-    known = [numbers(layer, 4.0, 2.4, t) for layer in layers]
-    worst = 0.0
-    for draw in range(400):
-        drawn = np.abs(rng.normal(size=(4, 5))) * rng.integers(0, 2, size=(4, 5)) * (1 + draw % 2)
-        # The largest value of the noisy problem, on the same grid, without a floor.
-        f = np.ones_like(backward.GRID)
-        for l in range(3, -1, -1):
-            now, following = known[l], sigmas[l + 1]
-            gained, number, copied, typical, woken = drawn[l]
-            if l == 3:
-                f = backward.step(f, now, following, top=True)
-                continue
-            along = now.lipschitz[0]
-            ds = backward.GRID[:, None] * now.d
-            ds = ds * (1 + typical * along / (2 * now.low * now.Q)) * np.exp(woken * now.varies)
-            angle = np.linspace(0, math.pi / 2, backward.ANGLES + 1)
-            Q = now.Q + gained * now.sigma
-            rho = np.sqrt(Q**2 + 2 * Q * ds * np.cos(angle) + ds**2)
-            reach = 1 + backward.GRID[:, None] * np.cos(angle) / now.Q
-            s = (now.P + typical * along) * reach / (1 - min(0.5, copied / now.low))
-            s = following * (1 + number / now.N) * (s + now.N * ds * np.sin(angle))
-            clean = backward.step(f, now, following, top=False)
-            noisy = (rho * backward.interpolated(f, s / rho)).max(1)
-            by_push = backward.growth(f) * following / now.Q
-            inside = backward.GRID <= 0.6
-            scaled = backward.elasticity(clean, now.ratio)
-            counted = backward.elasticity(f, float((s / rho)[inside].max()))
-            rate = (
-                gained * now.sigma / now.Q
-                + counted * number / now.N
-                + copied / (now.low - copied) * min(1.0, by_push * (now.P + typical * along))
-                + typical * (by_push * along + scaled * along / (2 * now.low * now.Q))
-                + woken * scaled * now.varies
+    known, sigmas = drawn_problem(rng, 4)
+    worst, angle = 0.0, np.linspace(0, math.pi / 2, backward.ANGLES + 1)
+    for draw in range(100):
+        f = backward.step(np.ones_like(backward.GRID), known[3], sigmas[4], top=True)
+        for l in range(2, -1, -1):
+            gained, pushed = (
+                np.abs(rng.normal(size=2)) * rng.integers(0, 2, size=2) * (1 + draw % 2)
             )
-            grown = np.log(noisy / clean)[inside].max()
+            now, following, x = known[l], sigmas[l + 1], backward.GRID[:, None]
+            Q = now.Q + gained * now.sigma
+            rho = np.sqrt(Q**2 + 2 * Q * x * np.cos(angle) + x**2)
+            s = (now.M + pushed) * rho + x * (now.N * np.sin(angle) + now.E * np.cos(angle))
+            noisy = (rho * backward.interpolated(f, following * s / rho)).max(1)
+            clean = backward.step(f, now, following, top=False)
+            rate = gained * now.sigma / now.Q + pushed * backward.growth(f) * following
+            grown = np.log(noisy / clean).max()
             assert grown <= rate + 1e-9
             worst = max(worst, grown / rate if rate > 0.01 else 0.0)
             f = clean
@@ -183,50 +218,30 @@ def test_the_value_with_noise_is_above_every_policy():
 
 
 def test_the_tail_is_above_a_drawn_quantile():
-    """Positive parts, the largest of several, and sums above their mean that depend on others."""
+    """Positive parts of normal variables, and of a Lipschitz function that is not convex."""
     rng = np.random.default_rng(3)
-    factors = [[0.03], [0.02], [0.05, 0.05, 0.01], [0.01, 0.01]]
-    drawn = sum(
-        np.maximum(np.array(some) * rng.normal(size=(200_000, len(some))), 0).max(1)
-        for some in factors
-    )
-    shared = rng.normal(size=(200_000, 4))
-    several = shared[:, :2].clip(-2, 2)
-    drawn = drawn + 0.02 * np.maximum(shared[:, 0], 0) + 0.01 * np.maximum(several, 0).max(1)
-    terms = [partial(backward.positive, some) for some in factors]
-    terms.append(partial(backward.of_layer, 0.02, 0.01, (1.0, 1.0)))
+    factors = [0.03, 0.02, 0.05, 0.01]
+    drawn = np.maximum(np.array(factors) * rng.normal(size=(200_000, 4)), 0).sum(1)
+    folded = -np.abs(rng.normal(size=200_000) - 1)
+    drawn += 0.04 * np.maximum(folded - folded.mean(), 0)
+    terms = [partial(backward.positive, factor) for factor in factors]
+    terms.append(partial(backward.gain, 0.04))
     for failure in (0.1, 0.01, 0.001):
         y = backward.quantile(terms, failure)
         assert np.quantile(drawn, 1 - failure) <= y <= 2.5 * np.quantile(drawn, 1 - failure)
 
 
-@pytest.mark.parametrize("q", [0.0, 0.3, 0.9])
-def test_no_angle_takes_a_neuron_further_than_the_lowered_threshold(q):
-    """Beyond the first layer: one threshold for all angles, touched by one of them."""
-    angle = np.linspace(-math.pi / 2, math.pi / 2, 2001)[:, None]
-    drawn = np.linspace(-4, 4, 81)
-    gaps = np.cos(angle) * drawn - 1.3 * (1 - q * np.sin(angle))
-    lowered = np.maximum(drawn - 1.3 * math.sqrt(1 - q * q), 0)
-    assert (np.maximum(gaps, 0) <= lowered + 1e-12).all()
-    left = 1.3 * (1 - q * np.sin(angle)) - np.cos(angle) * drawn.clip(0)
-    rest = (1 - q) * np.maximum(1.3 - drawn.clip(0) / math.sqrt(1 - q * q), 0)
-    assert (np.maximum(left, 0) >= rest - 1e-12).all()
+def test_neurons_are_counted_in_their_interval():
+    z = torch.tensor([-2.0, -1e-9, 0.0, 1e-3, 0.7, 2.0], dtype=torch.float64)
+    layer = BackwardLayer.of(0.1, z, 3.0)
+    assert float(layer.active.sum()) == float(layer.inactive.sum()) == 3
+    for some, count in ((z[z > 0], layer.active), (-z[z <= 0], layer.inactive)):
+        for place in count.nonzero()[:, 0]:
+            inside = (some >= layer.low[place]) & (some <= layer.high[place])
+            assert inside.sum() == count[place]
 
 
-def test_flips_stay_below_their_variance():
-    """E exp(λ(Σp − mean)) ≤ exp(λ²V/2), in the mean over draws."""
-    rng = np.random.default_rng(4)
-    m, sd = -torch.rand(300, dtype=torch.float64) / 10, 0.04
-    count = torch.ones_like(m)
-    _, mean, V = backward.flips(count, m, sd, 5.0)
-    drawn = np.maximum(m.numpy() + sd * rng.normal(size=(20_000, 300)), 0).sum(1)
-    above = drawn - mean * math.sqrt(2 * math.pi)
-    assert abs(above.mean()) < 4 * above.std() / math.sqrt(len(above))
-    for rate in (0.5, 2.0, 4.0):
-        assert np.exp(rate * above).mean() <= math.exp(rate**2 * V / 2) * 1.05
-
-
-def test_a_layer_with_hardly_enough_awake_neurons_is_bounded():
+def test_a_narrow_map_is_bounded():
     X, phi = ws.Sample.gaussian(13, 10, 2), ws.DRF(13, 10, 2, seed=3)  # 65 of 130 neurons are awake
     s = ws.sensitivity(phi, X, positions="all", effort=0.1)
     assert s.upper is not None and s.lower <= s.upper < math.inf
@@ -240,11 +255,8 @@ def test_no_attained_value_exceeds_the_bound():
         X, phi = ws.Sample.gaussian(n, d, seed), ws.DRF(n, d, depth, seed=seed + 50)
         s = ws.sensitivity(phi, X, positions=0, effort=0.5, certificate=False)
         trace = phi.view(X, torch.float64).trace
-        seen = X.X[0] / X.X[0].norm() @ phi.first.block(0).T
-        layers = [BackwardLayer.of(math.sqrt(2 / (n * d)), trace.z[0], seen, first=True)]
-        for z, h in zip(trace.z[1:], trace.h[:-1], strict=True):
-            layers.append(BackwardLayer.of(math.sqrt(2 / phi.k), z, z / h.norm(), first=False))
+        layers = backward_layers(trace)
         bounds = [backward_bound(layers, d, math.sqrt(d), one) for one in (None, 0.5, 1e-9)]
         assert s.lower * trace.norm <= bounds[0] <= bounds[1] <= bounds[2]
         finite += [depth] * math.isfinite(bounds[1])
-    assert bounds[0] < math.inf and finite == [2] * 10, "the test must be able to fail"
+    assert bounds[0] < math.inf and finite.count(2) == 10, "the test must be able to fail"

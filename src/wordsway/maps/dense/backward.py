@@ -1,16 +1,16 @@
-"""A bound for deep ReLU networks with Gaussian weights that need not be there: Chevet's comparison
+"""A bound for deep ReLU networks with Gaussian weights that need not be there: Gordon's comparison
 run backwards through the layers. docs/proofs-drf.md has the theorem and its proof.
 
 Conditioned on the text's own preactivations, the supremum of ‖δ_L‖ over all Δ is, up to a factor of
 2^L in probability, at most the value of a small control problem. Its state after layer l is a pair
-(ρ, s): ρ bounds the change of the layer, s how far an adversary may push the next layer's
+(ρ, s): ρ is the change of the layer, s how far an adversary may push the next layer's
 preactivations. From (ρ, s), with an angle θ that the adversary chooses,
 
-    ρ′ = √(Q²ρ² + 2Qρds·cos θ + d²s²),     s′ = σ′(P(ρ + s·cos θ/Q) + Nds·sin θ),
+    ρ′ = √(Q²ρ² + 2Qρs·cos θ + s²),     s′ = σ′(Mρ′ + s(N·sin θ + E·cos θ)),
 
-with Q ≈ 1 the typical gain of the layer, N ≈ √(number of awake neurons), P from neurons that wake
-up or fall asleep, and d ≥ 1 a correction for neurons that the adversary wakes. The value is
-positively homogeneous, ρ·f(s/ρ), and f is found layer by layer on a grid.
+with Q ≈ 1 the gain of the layer for a typical change, N ≈ √(number of active neurons), and small
+numbers M and E. The value is positively homogeneous, ρ·f(s/ρ), and f is found layer by layer on a
+grid.
 """
 
 from __future__ import annotations
@@ -31,132 +31,77 @@ GRID = np.linspace(0, 1, 401)
 ANGLES = 256
 #: With tails, states whose s/ρ is below this share of the first one, less in later layers, count as
 #: if they had it: f′/f is largest where x is small.
-LEAST = 0.7
+LEAST = 0.5
 #: s is bounded by way of s + SHARE·ρ.
 SHARE = 0.5
-#: Angles, in the first layer, between Δ and the direction in which its weights were queried, and
-#: the factor by which an arc between two of them exceeds its chord.
-NODES = 17
-STRETCH = 1 / math.cos(math.pi / 2 / (NODES - 1))
-#: Events that are bounded one by one, as step 4 lists them: those of one layer, and more of the
-#: first.
-EVENTS, EVENTS_OF_NODES = 14, 5 * NODES + 2
+#: Cells of the size r of a typical change, and the ratio of their ends.
+CELLS, RATIO = 96, 1.05
+#: Events that are bounded one by one in each layer, as step 4 lists them.
+EVENTS = 4 * CELLS + 8
 #: The share of the failure probability that is left for these events and for bounds of states in
 #: between; the rest is that of the last tail.
 ASIDE = 0.25
-#: The mean of exp(λ·(flips above their mean)) is bounded for λ up to this.
-STEEPEST = 16.0
-#: Beyond the first layer, neurons are counted at the next smaller of this many values of |z|.
-BINS = 2048
+#: Neurons are counted in this many intervals of |z|.
+BINS = 1024
 #: Steps of a decreasing function that bounds E(g − v)₊² from above.
-STEPS = np.linspace(0, 5, 26)
-#: Rates that are tried in Chernoff's bound.
+STEPS = 4 * np.linspace(0, 1, 21) ** 1.5
+#: Rates that are tried in Chernoff's bounds: of the value, and of sums of independent variables.
 RATES = np.geomspace(4.0, 4000.0, 240)
+TILTS = np.geomspace(0.004, 4.0, 18)
 
 
 @dataclass(frozen=True)
 class BackwardLayer:
-    """What is known of one layer: σ of its weights; |z| of its neurons; in the first layer the
-    direction in which its weights were queried, neuron by neuron, positive where it takes z towards
-    zero; how often each neuron counts, and which are awake; the square of that direction over awake
-    neurons; 1/‖h‖ of the layer before, 0 for the first one.
+    """One layer: σ of its weights; the number of neurons, active (z > 0) and inactive, with |z|
+    between ``low`` and ``high``; Σ z² of active neurons; 1/‖h‖ of the layer before.
     """
 
     sigma: float
-    z: torch.Tensor
-    along: torch.Tensor
-    count: torch.Tensor
-    awake: torch.Tensor
-    along2: float
+    low: torch.Tensor
+    high: torch.Tensor
+    active: torch.Tensor
+    inactive: torch.Tensor
+    square: float
     slope: float
 
-    @property
-    def first(self) -> bool:
-        return not self.slope
-
-    def moves(self) -> list[tuple[float, torch.Tensor]]:
-        """The typical moves of a unit change towards the thresholds: standard deviation and mean;
-        for all angles to the queried direction, which lowers `thresholds` beyond the first layer.
-        """
-        if not self.first:
-            return [(self.sigma, self.along)]
-        angles = [math.pi * (node / (NODES - 1) - 0.5) for node in range(NODES)]
-        return [
-            (
-                max(0.0, math.cos(angle)) * self.sigma * STRETCH,
-                math.sin(angle) * STRETCH * self.along,
-            )
-            for angle in angles
-        ]
-
-    def thresholds(self, size: float) -> torch.Tensor:
-        """|z| for a unit change, of changes of a size below 1/slope."""
-        return self.z * math.sqrt(1 / size**2 - self.slope**2)
-
     @staticmethod
-    def of(sigma: float, z: torch.Tensor, along: torch.Tensor, *, first: bool) -> BackwardLayer:
-        """``along`` is V·(unit vector) in the direction that was queried."""
-        awake, size = z > 0, z.abs()
-        along2 = float((along * along)[awake].sum())
-        toward = torch.where(awake, -along, along)
-        if first:
-            return BackwardLayer(sigma, size, toward, torch.ones_like(z), awake, along2, 0.0)
-        top = float(size.max())
-        edges = top * (torch.arange(BINS, dtype=z.dtype) / BINS) ** 2
-        place = ((size / max(top, 1e-300)).sqrt() * BINS * (1 - 1e-12)).long().clamp_max(BINS - 1)
-        counts = [torch.bincount(place[some], minlength=BINS) for some in (awake, ~awake)]
-        # ``along`` is a multiple of z here.
-        slope = float(toward.abs().sum() / size.sum().clamp_min(1e-300)) * SAFE
-        return BackwardLayer(
-            sigma,
-            edges.repeat(2),
-            torch.zeros(2 * BINS, dtype=z.dtype),
-            torch.cat(counts).to(z.dtype),
-            torch.arange(2 * BINS) < BINS,
-            along2,
-            max(slope, 1e-300),
-        )
+    def of(sigma: float, z: torch.Tensor, size: float) -> BackwardLayer:
+        """``size`` is the norm of what the weights were multiplied with."""
+        top = float(z.abs().max()) * SAFE
+        edges = top * (torch.arange(BINS + 1, dtype=z.dtype) / BINS) ** 2
+        place = torch.bucketize(z.abs(), edges, right=True).clamp(1, BINS) - 1
+        counts = [torch.bincount(place[some], minlength=BINS) for some in (z > 0, z <= 0)]
+        active, inactive = (some.to(z.dtype) for some in counts)
+        square = float((z.clamp_min(0) ** 2).sum())
+        slope = SAFE / size if size > 0 else math.inf
+        return BackwardLayer(sigma, edges[:-1], edges[1:], active, inactive, square, slope)
 
 
 @dataclass(frozen=True)
 class Constants:
-    """The numbers of one layer of the control problem. The next push grows by the factor ``more``;
-    ``varies`` is the rate of log d in W's normal variable, ``low`` a lower bound of N, ``most`` an
-    upper bound of P and the typical push together; ``variances`` those of the flips whose mean is
-    P, none where P has its tail. ``lipschitz`` are the constants of the functions of the typical
-    push, for each move: the straight one, the flips of awake and of sleeping neurons. ``ratio``
-    bounds x = s/ρ.
-    """
+    """The numbers of one layer of the control problem."""
 
     sigma: float
     Q: float
-    P: float
+    M: float
     N: float
-    d: float
-    more: float
-    varies: float
-    low: float
-    most: float
-    variances: tuple[float, ...]
-    lipschitz: tuple[float, float, float]
-    moves: int
-    ratio: float
+    E: float
 
 
 def backward_bound(
     layers: Sequence[BackwardLayer], d: int, radius: float, failure: float | None
 ) -> float:
     """A number that ‖δ_L‖ does not exceed for ‖Δ‖ ≤ ``radius``, except with probability
-    ``failure``; +∞ where there are too few neurons. d is the dimension of Δ. Without ``failure``,
-    the same with every tail left out: what the bound is about in a typical draw.
+    ``failure``; +∞ where a change may turn a layer around. d is the dimension of Δ. Without
+    ``failure``, the same with every tail left out: what the bound is about in a typical draw.
     """
     depth, t, left = len(layers), 0.0, 1.0
     if failure is not None:
         left = failure / 2**depth
-        t = math.sqrt(2 * math.log((EVENTS * depth + EVENTS_OF_NODES) / (left * ASIDE / 2)))
-    between = left * ASIDE / (6 * depth) if t else None
+        t = math.sqrt(2 * math.log((EVENTS * depth + 1) / (left * ASIDE / 2)))
+    between = left * ASIDE / (4 * depth) if t else None
     sigmas = [layer.sigma for layer in layers] + [layers[-1].sigma]
-    start, most = (layers[0].sigma * (math.sqrt(d - 1) + more) for more in (0.0, t))
+    start, most = (layers[0].sigma * (math.sqrt(d) + more) for more in (0.0, t))
     rho, least, s, ratio = radius, radius, radius * most, most
     known: list[Constants] = []
 
@@ -169,125 +114,145 @@ def backward_bound(
             rho = bound(None, between)
             s = bound(GRID + SHARE, between) - SHARE * least
             ratio = s / least
-        Q = gain(layer, rho)
-        reach = bound(1 + GRID / Q, between) if known else rho + s / Q
-        now = constants(layer, Q, rho, reach, s, ratio, t)
-        if now is None:
+        if not rho * layer.slope < 1 or s == math.inf:
             return math.inf
-        known.append(now)
+        known.append(constants(layer, rho, s, ratio, t, last=layer is layers[-1]))
     return bound(None, left * (1 - ASIDE) if t else None) * SAFE
 
 
 def straight(layer: BackwardLayer) -> float:
-    """A bound of the mean square of ‖v₁‖, the awake neurons' part of a typical move, for all angles
-    at once.
+    """A bound of the mean square of ‖v₁‖, the active neurons' part of a typical move, for all
+    angles at once.
     """
-    A, E = layer.sigma**2 * float(layer.count[layer.awake].sum()), layer.along2
+    A, E = layer.sigma**2 * float(layer.active.sum()), layer.square * layer.slope**2
     return (A + E) / 2 + math.sqrt(((A - E) / 2) ** 2 + layer.sigma**2 * (A / 2 + E))
 
 
-def gain(layer: BackwardLayer, rho: float) -> float:
-    """Q of a layer whose input changes by at most ``rho``; +∞ where a change may turn it around."""
-    if rho * layer.slope >= 1:
-        return math.inf
-    varies = (layer.sigma * STRETCH) ** 2 * layer.first
-    woken = awakened(layer, rho, layer.count * ~layer.awake)
-    return math.sqrt(woken**2 + varies + straight(layer))
-
-
 def constants(
-    layer: BackwardLayer, Q: float, rho: float, reach: float, s: float, ratio: float, t: float
-) -> Constants | None:
-    """The numbers of a layer with the given ``gain``, whose input changes by at most ``rho`` and is
-    pushed by at most ``s`` and ``ratio`` times that change, ρ + s/Q ≤ ``reach``; each event fails
-    with probability e^(−t²/2) at most. None where there are too few neurons, or a change may turn a
-    layer around.
+    layer: BackwardLayer, rho: float, s: float, ratio: float, t: float, *, last: bool = False
+) -> Constants:
+    """The numbers of a layer whose input changes by at most ``rho`` and is pushed by at most ``s``
+    and ``ratio`` times that change; each event fails with probability e^(−t²/2) at most. The last
+    layer needs Q alone.
     """
-    sigma, moves = layer.sigma, layer.moves()
-    K = float(layer.count[layer.awake].sum())
-    low = math.sqrt(max(0.0, K - 2)) - t
-    if low <= 0 or not max(rho, reach) * layer.slope < 1 or s == math.inf:
-        return None
-    stretch = STRETCH if layer.first else 1.0
-    found = [flips(layer.count, mean - layer.thresholds(reach), sd, t) for sd, mean in moves]
-    most_P, P = (max(part[which] for part in found) for which in (0, 1))
-    variances = tuple(part[2] for part in found)
-    if layer.first:
-        P, variances = most_P, ()
-    # p_j has the thresholds of ``reach``, more neurons awake than in Q.
-    # Beyond the first layer σ‖g′₁‖ bounds ‖v₁‖ where g₁ sees it.
-    along = sigma * (math.sqrt(K) + t / math.sqrt(2) + t * t / (4 * math.sqrt(K)))
-    if layer.first:
-        along = (math.sqrt(straight(layer)) + sigma * t) * STRETCH
-    flipping, asleep = (
-        (awakened(layer, reach, layer.count * some) + sigma * t) * stretch
-        for some in (layer.awake, ~layer.awake)
-    )
-    woken = pushed_awake(layer, rho, s / low, t)
-    d = 1 + woken / (2 * low**2)
-    varies = (2 * math.sqrt(woken) + t) / (2 * low**2 * d)
-    most = most_P + t * (max(along, flipping) + asleep)
-    lipschitz = (along, flipping, asleep)
-    # Any ratio beyond the grid counts as the same one; a larger exponent would overflow.
-    ratio *= math.exp(min(700.0, t * (along / (2 * low * Q) + varies)))
-    # N/Ñ, where the median of Ñ is above √(K − 2).
-    N, more = math.sqrt(K), math.sqrt(K / (K - 2))
-    return Constants(
-        sigma, Q, P, N, d, more, varies, low, most, variances, lipschitz, len(moves), ratio
-    )
+    sigma, q = layer.sigma, rho * layer.slope
+    # The ends of the cells; smaller r are one cell more.
+    r = torch.as_tensor(rho / math.sqrt(1 - q * q) * RATIO ** -np.arange(CELLS + 1.0))[:, None]
+    Q = math.sqrt(straight(layer) + gained(layer, r, q))
+    if last:
+        return Constants(sigma, Q, 0.0, 0.0, 0.0)
+    N = math.sqrt(number(layer, r, t) + activated(layer, r, s / (1 - q), t))
+    most = Q + sigma * t
+    flipped, slept = typical(layer, r, t)
+    push = float(tail(torch.tensor(flipped, dtype=r.dtype), most)[0])
+    cross = push + slept / math.sqrt(1 - q * q)
+    share = ratio / math.hypot(Q, ratio) if ratio < math.inf else 1.0
+    M = push / Q + share * (0.5 + most / (math.sqrt(2 * math.pi) * Q))
+    return Constants(sigma, Q, M, N, cross / Q)
 
 
-def awakened(layer: BackwardLayer, size: float, count: torch.Tensor) -> float:
-    """A bound of the mean of ‖(x_j − |z_j|)₊‖/ρ over the counted neurons, for changes ρ up to
-    ``size`` and the largest of the moves x; with its variance σ² one of its mean square, where
-    there are several.
+def gained(layer: BackwardLayer, r: torch.Tensor, q: float) -> float:
+    """A bound of the mean of the largest (U − D/(1 + q))/r², what neurons that become active or
+    inactive add to the square of the gain.
     """
-    moves, least = layer.moves(), layer.thresholds(size)
-    found = max(float(count @ tail(mean - least, sd)[1]) for sd, mean in moves)
-    stretch = STRETCH if layer.first else 1.0
-    return math.sqrt(found) + layer.sigma * stretch * math.sqrt(2 * math.log(len(moves)))
+    sigma, best, total = layer.sigma, math.inf, 0.0
+    U = tail(-layer.low / r, sigma)[1] @ layer.inactive
+    above = layer.high / r
+    one, two = tail(-above, sigma)
+    D = (two + 2 * above * one) @ layer.active / (1 + q)
+    moved = (two + 2 * above * one + above**2 * normal(-above / sigma)) @ layer.active
+    # Every fourth end: larger cells, fewer of them.
+    for cell in range(0, CELLS, 4):
+        best = min(best, total + float(U[cell]))
+        mean = float(U[cell] - D[cell + 4])
+        variance = 4 * sigma**2 * float(U[cell] + moved[cell + 4] / (1 + q) ** 2)
+        total += (mean + math.hypot(mean, math.sqrt(variance))) / 2
+    return best
 
 
-def flips(count: torch.Tensor, m: torch.Tensor, sd: float, t: float) -> tuple[float, float, float]:
-    """Σ_j p_j/√2π, p_j = (m_j + sd·g′_j)₊, from above and in the mean, and V of `STEEPEST`: the sum
-    of the p_j exceeds its mean by λV/2 + t²/2λ at most,
-    V = Σ_j E p_j²e^{λp_j} ≤ Σ_j e^{λm_j₊ + λ²sd²/2}E(m_j + λsd² + sd·g)₊².
+def number(layer: BackwardLayer, r: torch.Tensor, t: float) -> float:
+    """N²: the mean of the largest Σ g_j² over active neurons."""
+    scaled = layer.sigma * r
+    woken, slept = normal(-layer.low / scaled), normal(-layer.high / scaled)
+    # In the last cell no neuron is sure to have become inactive.
+    rest = torch.cat([(slept @ layer.active)[1:], torch.zeros(1, dtype=r.dtype)])
+    more = chernoff(lambda x: math.expm1(x) * (woken @ layer.inactive) + math.expm1(-x) * rest, t)
+    flipped = chernoff(lambda x: math.expm1(x) * (woken[0] @ (layer.active + layer.inactive)), t)
+    K = float(layer.active.sum()) + max(0.0, float(more.max()))
+    return K + 2 * math.sqrt(2 * float(flipped))
+
+
+def typical(layer: BackwardLayer, r: torch.Tensor, t: float) -> tuple[float, float]:
+    """Bounds of the mean push of neurons that change their state, and of those among them that
+    become inactive.
     """
-    one, two = tail(m, sd)
-    mean = float(count @ one) / math.sqrt(2 * math.pi)
+    scaled, both = layer.sigma * r, layer.active + layer.inactive
+    share, square = normal(-layer.low / scaled), (layer.high / scaled) ** 2
+
+    def moved(count: torch.Tensor) -> torch.Tensor:
+        """√S/r; Σ θ²/σ²r² has exponential moments below ½, hence the 9."""
+
+        def logarithm(x: float) -> torch.Tensor:
+            return torch.where(share > 0, share * (x / 9 * square).expm1(), 0.0) @ count
+
+        return layer.sigma * (9 * chernoff(logarithm, t)).sqrt()
+
+    few = flips(both, -layer.low / (2 * r[-1]), layer.sigma, t) / math.sqrt(2 * math.pi)
+    P = math.sqrt(2 / math.pi) * (RATIO - 1) * float(moved(both)[:-1].sum()) + few
+    slept = moved(layer.active)[:-1]
+    # Every eighth end: larger cells, fewer of them.
+    return P, 2 * RATIO**8 * float((slept[::8] ** 2).sum().sqrt()) + 2 * few
+
+
+def flips(count: torch.Tensor, m: torch.Tensor, sd: float, t: float) -> float:
+    """A bound of Σ_j p_j, p_j = (m_j + sd·g′_j)₊: the sum exceeds its mean by λV/2 + t²/2λ at most,
+    V = Σ_j E p_j²e^{λp_j} = Σ_j e^{λm_j + λ²sd²/2}E(m_j + λsd² + sd·g)₊².
+    """
+    mean = float(count @ tail(m, sd)[0])
     if not t:
-        return mean, mean, 0.0
+        return mean
 
-    def variance(rate: float) -> float:
-        tilt = (rate * m.clamp_min(0) + rate**2 * sd**2 / 2).exp()
-        return float(count @ (tilt * tail(m + rate * sd**2, sd)[1]))
+    def more(rate: float) -> float:
+        tilt = (rate * m + (rate * sd) ** 2 / 2).exp()
+        variance = float(count @ (tilt * tail(m + rate * sd**2, sd)[1]))
+        return rate * variance / 2 + t * t / (2 * rate)
 
-    rate = t / max(math.sqrt(float(count @ two)), sd, 1e-300)
-    more = rate * variance(rate) / 2 + t * t / (2 * rate)
-    return mean + more / math.sqrt(2 * math.pi), mean, variance(STEEPEST)
+    return mean + min(more(rate) for rate in np.geomspace(0.3, 6, 6) / sd)
 
 
-def pushed_awake(layer: BackwardLayer, rho: float, tau: float, t: float) -> float:
-    """B for which the root of Σ_j (g_j − y_j/τ)₊² over sleeping neurons is at most √B + ξ₊ in
-    distribution, y_j what the typical move leaves of the threshold |z_j|; one event.
+def activated(layer: BackwardLayer, r: torch.Tensor, s: float, t: float) -> float:
+    """A bound of the mean of the largest Σ_j (g_j − N·distance/s)₊² over inactive neurons,
+    N = √(number of active neurons).
 
-    Given y, it is 1-Lipschitz with a mean of at most √Σ_j h(y_j/τ), h(v) = E(g − v)₊². h is at most
-    a step function; Σ_j h is a sum of independent variables in [0, ½], and exceeds its mean M by
-    t√(M/2) + t²/6 at most (Bernstein).
+    For each cell its root is 1-Lipschitz in g with a mean square of at most Σ_j h,
+    h(v) = E(g − v)₊². h is at most a step function; Σ_j h is a sum of independent variables in
+    [0, ½].
     """
-    asleep, turned = ~layer.awake, rho * layer.slope
-    near = layer.z[asleep] - rho * layer.along[asleep].abs()
-    # θ − x ≥ (1 − q)(θ − ρσg/√(1 − q²)) for all angles, q = ρ·slope.
-    tau, sd = tau / (1 - turned), rho * layer.sigma / math.sqrt(1 - turned**2)
-    h = tail(torch.as_tensor(-STEPS), 1.0)[1].numpy()
-    mean = 0.0
-    for before, after, v in zip(h[:-1], h[1:], STEPS[1:], strict=True):
-        left = near - v * tau
-        share = 0.5 * torch.erfc(left / (sd * math.sqrt(2)))
-        share = torch.where(left > 0, share, 1.0)
-        mean += (before - after) * float(layer.count[asleep] @ share)
-    mean += float(h[-1] * layer.count[asleep].sum())
-    return mean + t * math.sqrt(mean / 2) + t * t / 6
+    upper = 1 / (layer.sigma * r)
+    lower = torch.cat([upper[1:], torch.full_like(upper[:1], math.inf)])
+    h = tail(torch.as_tensor(-STEPS), 1.0)[1].tolist()
+    window = s / math.sqrt(max(1.0, float(layer.active.sum())))
+    mean = h[-1] * float(layer.active.sum() + layer.inactive.sum())
+    total = torch.full_like(r[:, 0], mean)
+    slept, woken = normal(-layer.low * upper), normal(layer.high * lower)
+    for before, after, v in zip(h[:-1], h[1:], (STEPS[1:] * window).tolist(), strict=True):
+        gap = layer.low - v
+        near = normal(torch.where(gap >= 0, gap * upper, gap * lower))
+        fell = normal(-(layer.high + v) * lower)
+        share = (slept - fell) @ layer.active + (woken - near) @ layer.inactive
+        total += (before - after) * share
+    worst = chernoff(lambda x: 2 * math.expm1(x / 2) * total, t)
+    return (math.sqrt(float(worst.max())) + math.sqrt(2 * math.log(CELLS + 1))) ** 2 + 1
+
+
+def chernoff(logarithm: Callable[[float], torch.Tensor], t: float) -> torch.Tensor:
+    """What sums exceed with probability e^(−t²/2) at most, from a bound of log E e^{x·sum}; their
+    mean for t = 0.
+    """
+    if not t:
+        return logarithm(1e-9) / 1e-9
+    found = [(logarithm(x) + t * t / 2) / x for x in TILTS.tolist()]
+    return torch.stack(found).min(0).values
 
 
 def value(
@@ -305,30 +270,15 @@ def value(
     depth, f = len(known), np.ones_like(GRID) if last is None else last
     for l in range(depth - 1, -1, -1):
         now, top = known[l], last is None and l == depth - 1
-        following = sigmas[l + 1] * now.more
-        before, norm = step(f, now, following, top=top), now.sigma / now.Q
+        before = step(f, now, sigmas[l + 1], top=top)
         if failure is not None:
             least = LEAST * start * math.sqrt(1 - l / depth)
             before = np.maximum(before, float(interpolated(before, least)))
-        if top:
-            terms.append(partial(positive, [norm]))
-        else:
-            by_push = growth(f) * following / now.Q
-            number = elasticity(f, known[l + 1].ratio if l + 1 < depth else math.inf)
-            along, flipping, asleep = (by_push * part for part in now.lipschitz)
-            # ds grows with ε/2 = Λ/2ÑQ and with W.
-            scaled = elasticity(before, now.ratio)
-            woken = scaled * now.varies
-            along += scaled * now.lipschitz[0] / (2 * now.low * now.Q)
-            terms += [
-                partial(positive, [number / now.N]),
-                partial(positive, [min(1.0, by_push * now.most) / now.low]),
-                partial(positive, now.moves * [along, along, flipping]),
-                partial(positive, [woken, *now.moves * [asleep, asleep + woken]]),
-                partial(of_layer, norm, by_push / math.sqrt(2 * math.pi), now.variances),
-            ]
+        terms.append(partial(gain, now.sigma / now.Q))
+        if not top:
+            terms.append(partial(positive, growth(f) * sigmas[l + 1]))
         f = before
-    terms.append(partial(positive, [known[0].sigma * growth(f)]))
+    terms.append(partial(positive, known[0].sigma * growth(f)))
     y = 0.0 if failure is None else quantile(terms, failure)
     return float(interpolated(f, start)) * math.exp(y) if y < 700 else math.inf
 
@@ -342,10 +292,9 @@ def step(f: np.ndarray, now: Constants, following: float, *, top: bool) -> np.nd
         along, across = np.cos(angle[:-1]), np.sin(angle[1:])
         found = np.empty_like(GRID)
         for some in np.array_split(np.arange(len(GRID)), 16):  # a whole table would take 20 MB
-            at = GRID[some, None]
-            x = at * now.d
+            x = GRID[some, None]
             rho = np.sqrt(now.Q**2 + 2 * now.Q * x * along + x * x)
-            s = following * (now.P * (1 + at * along / now.Q) + now.N * x * across)
+            s = following * (now.M * rho + x * (now.N * across + now.E * along))
             found[some] = (rho * interpolated(f, s / rho)).max(1)
     found = np.maximum.accumulate(found)
     # The value grows with ρ: f(x)/x does not grow with x.
@@ -365,14 +314,6 @@ def growth(f: np.ndarray) -> float:
     return float((slope / f).max())
 
 
-def elasticity(f: np.ndarray, most: float) -> float:
-    """The largest x·f′/f for x up to ``most``; it grows with x between points of the grid."""
-    if most >= GRID[-1]:
-        return 1.0
-    found = GRID[1:] * np.diff(f) / np.diff(GRID) / f[1:]
-    return float(found[: max(1, int(np.searchsorted(GRID, most)))].max())
-
-
 #: log E exp(rate·variable) at most, for several rates.
 LogMean = Callable[[np.ndarray], np.ndarray]
 
@@ -384,33 +325,24 @@ def quantile(terms: Sequence[LogMean], failure: float) -> float:
     return float(np.nan_to_num(logarithm / RATES, nan=math.inf, posinf=math.inf).min())
 
 
-def positive(factors: Sequence[float], rates: np.ndarray) -> np.ndarray:
-    """log E exp(rate·the largest of the c_iξ_i and 0) ≤ log(1 + Σ_i (Φ(v_i)e^{v_i²/2} − ½)), v_i =
-    rate·c_i, for standard normal ξ_i.
-    """
-    v = rates[:, None] * np.array(factors)
-    below = 0.5 * torch.erfc(torch.as_tensor(-v / math.sqrt(2))).numpy()
-    found: np.ndarray = np.log1p((below * np.exp(v * v / 2) - 0.5).sum(1))
+def positive(factor: float, rates: np.ndarray) -> np.ndarray:
+    """log E exp(rate·``factor``·ξ₊) = log(½ + Φ(v)e^{v²/2}), v = rate·factor, ξ standard normal."""
+    v = rates * factor
+    found: np.ndarray = np.log(0.5 + normal(torch.as_tensor(v)).numpy() * np.exp(v * v / 2))
     return found
 
 
-def of_layer(
-    norm: float, factor: float, variances: Sequence[float], rates: np.ndarray
-) -> np.ndarray:
-    """log E exp(rate·(``norm``·ξ₊ + ``factor``·the largest Y_i₊)), ξ standard normal, Y_i centred
-    with E exp(λY_i) ≤ exp(λ²V_i/2) for λ ≤ `STEEPEST`; they may depend on each other (Hölder).
+def gain(factor: float, rates: np.ndarray) -> np.ndarray:
+    """log E exp(rate·``factor``·Y₊) ≤ log(1 + e^{v²/2}), v = rate·factor, for a function Y of
+    standard normal variables that is 1-Lipschitz and has a mean of at most 0.
     """
-    if not variances:
-        return positive([norm], rates)
-    best = np.full_like(rates, math.inf)
-    for p in (1.25, 1.5, 2.0):
-        q = p / (p - 1)
-        steep = q * rates * factor
-        squares = steep[:, None] ** 2 * np.array(variances)
-        above = (np.expm1(squares / 2) + np.sqrt(np.expm1(2 * squares))) / 2
-        found = positive([norm], p * rates) / p + np.log1p(above.sum(1)) / q
-        best = np.minimum(best, np.where(2 * steep > STEEPEST, math.inf, found))
-    return best
+    found: np.ndarray = np.logaddexp(0, (rates * factor) ** 2 / 2)
+    return found
+
+
+def normal(x: torch.Tensor) -> torch.Tensor:
+    """The distribution function of a standard normal variable."""
+    return 0.5 * torch.erfc(-x / math.sqrt(2))
 
 
 def tail(m: torch.Tensor, sd: float) -> tuple[torch.Tensor, torch.Tensor]:

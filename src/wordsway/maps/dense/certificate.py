@@ -220,11 +220,17 @@ def gaussian_bounds(
     h = [part.to(torch.float64) for part in trace.h]
     # One event per word, layer and grid point, and one per width and for the first layer's
     # Frobenius norm.
-    t = math.sqrt(2 * math.log(len(rows) * phi.depth * (max(CELLS, LATER_CELLS) + 3) / FAILURE))
+    backwards &= act.function is torch.relu and phi.depth > 1
+    failure = (FAILURE / 2 if backwards else FAILURE) / len(rows)
+    t = math.sqrt(2 * math.log(phi.depth * (max(CELLS, LATER_CELLS) + 3) / failure))
     k = phi.k
     upper = []
     sizes = [float(part.norm()) for part in h]
     later = [Neurons.along_themselves(act, *part) for part in zip(z[1:], sizes[:-1], strict=True)]
+    other = math.inf
+    if backwards:
+        moved = phi.first.part(trace.X, rows[0]).numel()
+        other = backward_bound(backward_layers(trace), moved, radius, failure)
     for i in rows:
         x = phi.first.part(trace.X, i).to(torch.float64)
         d, sigma = len(x), math.sqrt(phi.beta / (phi.n * phi.d))
@@ -251,17 +257,22 @@ def gaussian_bounds(
             turned = rho * (math.sqrt(2 / math.pi) * size + t * sigma)
             rho = _next_radius(later[layer - 1], sigma, rho, width, t)
             width = L * (sigma * math.sqrt(k) * width + turned)
-        if backwards and act.function is torch.relu and phi.depth > 1:
-            scale = math.sqrt(phi.beta / (phi.n * phi.d))
-            layers = [BackwardLayer.of(scale, z[0], seen, first=True)]
-            layers += [
-                BackwardLayer.of(math.sqrt(phi.beta / k), part, part / size, first=False)
-                for part, size in zip(z[1:], sizes[:-1], strict=True)
-            ]
-            rho = min(rho, backward_bound(layers, d, radius, FAILURE / len(rows)))
-        upper.append(relative(rho * SAFE, trace.norm_below))
+        upper.append(relative(min(rho, other) * SAFE, trace.norm_below))
         progress("certifying", len(upper), len(rows))
     return torch.tensor(upper, dtype=torch.float64)
+
+
+def backward_layers(trace: Trace) -> list[BackwardLayer]:
+    """What `backward_bound` is computed from."""
+    phi = trace.layers
+    assert phi.beta is not None
+    fans = [phi.n * phi.d] + [phi.k] * (phi.depth - 1)
+    return [
+        BackwardLayer.of(
+            math.sqrt(phi.beta / fan), z.to(torch.float64), float(h.to(torch.float64).norm())
+        )
+        for fan, z, h in zip(fans, trace.z, [trace.X, *trace.h[:-1]], strict=True)
+    ]
 
 
 def _next_radius(neurons: Neurons, sigma: float, rho: float, width: float, t: float) -> float:
