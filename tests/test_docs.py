@@ -17,9 +17,7 @@ from tools.report import document, print_pdf
 
 @pytest.mark.slow
 def test_the_site_builds_without_warnings(tmp_path):
-    """Every public name and every command is on it, and the search index needs no server."""
-    import wordsway as ws
-
+    """Every command is on it, and the search index needs no server."""
     build = f"-m sphinx -W --keep-going -q -b html -d {tmp_path}/trees {DOCS} {tmp_path}/site"
     done = subprocess.run(
         [sys.executable, *build.split()], capture_output=True, text=True, cwd=ROOT
@@ -27,9 +25,6 @@ def test_the_site_builds_without_warnings(tmp_path):
     assert done.returncode == 0, done.stderr
     site = tmp_path / "site"
     assert (site / "searchindex.js").read_text("utf-8").startswith("Search.setIndex(")
-    python = (site / "reference" / "python.html").read_text("utf-8")
-    for name in ws.__all__:
-        assert name == "__version__" or f'id="wordsway.{name}"' in python, name
     commands = (site / "reference" / "commands.html").read_text("utf-8")
     for name in ("measure", "words", "attract", "audit", "data get"):
         assert f"wordsway {name}" in commands

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pytest
 import typer.main
 
 import benchmarks.__main__
@@ -46,22 +45,23 @@ def sources(text: str) -> list[str]:
     return found + re.findall(r"\]\((?:\.\./)*(?:docs/)?notes/([\w-]+)\.md", text)
 
 
-@pytest.mark.parametrize("page", BOOK, ids=lambda page: str(page.relative_to(ROOT)))
-def test_measured_numbers_name_their_source(page: Path) -> None:
-    for heading, text in sections(page):
-        numbers = MEASURED.findall(prose(text))
-        assert not numbers or sources(text), f"{page.name}, {heading}: {numbers}"
+def test_measured_numbers_name_their_source() -> None:
+    for page in BOOK:
+        for heading, text in sections(page):
+            numbers = MEASURED.findall(prose(text))
+            assert not numbers or sources(text), f"{page}, {heading}: {numbers}"
 
 
-@pytest.mark.parametrize("page", BOOK, ids=lambda page: str(page.relative_to(ROOT)))
-def test_commands_named_in_sentences_exist(page: Path) -> None:
+def test_commands_named_in_sentences_exist() -> None:
     parts = set(re.findall(r"python -m benchmarks ([a-z-]+)", benchmarks.__main__.__doc__ or ""))
     parts |= set(benchmarks.__main__.parts(ROOT))
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE))
     verbs = set(typer.main.get_command(app).commands)  # type: ignore[attr-defined]
-    for kind, name in re.findall(r"`(wordsway|python -m benchmarks|make) ([a-z-]+)", text_of(page)):
-        known = {"wordsway": verbs, "make": targets}.get(kind, parts)
-        assert name in known or name.startswith("-"), f"{page.name}: {kind} {name}"
+    named = r"`(wordsway|python -m benchmarks|make) ([a-z-]+)"
+    for page in BOOK:
+        for kind, name in re.findall(named, text_of(page)):
+            known = {"wordsway": verbs, "make": targets}.get(kind, parts)
+            assert name in known or name.startswith("-"), f"{page}: {kind} {name}"
 
 
 def text_of(page: Path) -> str:
@@ -69,11 +69,11 @@ def text_of(page: Path) -> str:
     return re.sub(r"^```.*?^```$", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.parametrize("page", NOTES, ids=lambda page: page.stem)
-def test_notes_are_dated(page: Path) -> None:
+def test_notes_are_dated() -> None:
     """By a day, a month, or the version that was measured."""
     dated = r"\b20\d\d-\d\d-\d\d\b|\b[A-Z][a-z]+ 20\d\d\b|(?:[Vv]ersion|wordsway) \d+\.\d+"
-    assert re.search(dated, page.read_text("utf-8")), page.name
+    for page in NOTES:
+        assert re.search(dated, page.read_text("utf-8")), page
 
 
 def test_slopes_of_the_ingredients_are_those_of_the_note() -> None:

@@ -16,30 +16,22 @@ import tiny
 import wordsway as ws
 from wordsway.cli.app import run
 from wordsway.cli.commands import app
-from wordsway.core.result import Result, SequenceResult
 
 
-def commands(group: Any = None, path: str = "wordsway") -> list[tuple[str, Any, Any]]:
-    """Path, command and context of every command, those of groups included."""
+def commands(group: Any = None, path: str = "wordsway") -> list[str]:
+    """Every command, those of groups included."""
     group = group or typer.main.get_command(app)
     found = []
     for name, command in group.commands.items():
         place = f"{path} {name}"
-        if hasattr(command, "commands"):
-            found += commands(command, place)
-        else:
-            found.append((place, command, type(command).context_class(command, info_name=place)))
+        found += commands(command, place) if hasattr(command, "commands") else [place]
     return found
 
 
 def test_help_of_every_command(capsys):
-    """It is shown, and every visible option is described."""
-    for path, command, context in commands():
+    for path in commands():
         assert run([*path.split()[1:], "--help"]) == 0
         assert path in capsys.readouterr().out
-        for param in command.get_params(context):
-            hidden = getattr(param, "hidden", False)
-            assert hidden or param.param_type_name == "argument" or param.help, (path, param.opts)
 
 
 def test_commands_are_in_two_groups():
@@ -126,18 +118,6 @@ def test_completion_installs_and_works_in_bash(tmp_path):
         ["bash", "-c", press_tab], env=env, capture_output=True, text=True, timeout=60
     )
     assert done.stdout.split() == ["attention", "attract"], done.stderr
-
-
-def result_types(kind: type = Result) -> set[type]:
-    children: list[type] = kind.__subclasses__()
-    below = {one for child in children for one in result_types(child)}
-    return below | ({kind} if kind.__module__.startswith("wordsway") else set())
-
-
-def test_all_result_types_are_exported():
-    public = {getattr(ws, name) for name in ws.__all__}  # loads every module of a verb
-    missing = {kind.__name__ for kind in result_types() - {SequenceResult} - public}
-    assert missing == set()
 
 
 def test_old_names_warn_and_work():
