@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 from tools.pages import DOCS, ROOT
@@ -26,6 +27,7 @@ def named(cell: str) -> Iterator[tuple[str, str]]:
         yield from ((path, name) for name in names)
 
 
+@cache
 def defined(path: Path) -> set[str]:
     """Every function and class of a module, methods included."""
     kinds = (ast.FunctionDef, ast.ClassDef)

@@ -63,13 +63,13 @@ def test_a_warning_is_harmless(capsys: pytest.CaptureFixture[str]) -> None:
     assert "cannot read" in said and not HARMFUL.search(said)
 
 
-@pytest.mark.parametrize("word", ["[/b]", "[link=http://x]here[/link]", "[bold]", ":smile:"])
-def test_markup_in_a_word_is_shown_as_it_is(word: str, capsys: pytest.CaptureFixture[str]) -> None:
-    X = ws.Sample(
-        torch.randn(3, 4, generator=torch.Generator().manual_seed(0)), words=[word, "b", "c"]
-    )
-    ws.sensitivity(ws.RAF(4, 3), X, seed=0).show()
-    assert word[:24] in capsys.readouterr().out.replace("…", word[23:24])
+def test_markup_in_a_word_is_shown_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["[/b]", "[link=http://x]here[/link]", "[bold]", ":smile:"]
+    X = ws.Sample(torch.randn(4, 4, generator=torch.Generator().manual_seed(0)), words=words)
+    ws.sensitivity(ws.RAF(4, 3), X, seed=0, certificate=False).show()
+    shown = capsys.readouterr().out
+    for word in words:
+        assert word[:24] in shown.replace("…", word[23:24])
 
 
 def test_progress_lines_are_harmless() -> None:

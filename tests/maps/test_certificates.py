@@ -65,10 +65,7 @@ def test_tiny_cases_grid_search_stays_in_the_interval(name):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ATTENTION)
-@pytest.mark.parametrize(
-    "scale",
-    [pytest.param(0.2, marks=pytest.mark.slow), 3.0, pytest.param(12.0, marks=pytest.mark.slow)],
-)
+@pytest.mark.parametrize("scale", [0.2, 3.0, 12.0])
 def test_attention_certificates_hold_for_weights_and_texts_far_from_the_usual(name, scale):
     """Small and large weights, correlated rows, other radii: draws at n = 4, d = 2 against a
     grid.
@@ -144,17 +141,12 @@ def test_probable_certificates_hold_over_many_draws_with_room_for_none_to_fail()
     ("name", "n", "d", "limit"),
     [
         ("rf", 90, 192, 1.15),
-        ("rf", 150, 192, 1.15),
         ("raf", 10, 192, 2.0),
         ("raf", 250, 192, 2.0),
-        ("raf", 10, 768, 1.6),
         ("raf", 120, 768, 1.6),
-        ("raf", 250, 768, 1.6),
         ("relu-raf", 10, 192, 2.0),
         ("relu-raf", 250, 192, 2.0),
-        ("relu-raf", 250, 768, 2.0),
         ("sigmoid", 16, 256, 1.4),
-        ("sigmoid", 64, 256, 1.6),
         ("sigmoid", 250, 256, 2.1),
     ],
 )
@@ -201,6 +193,7 @@ def test_a_row_at_the_very_edge_of_reach_is_not_certified_as_silent():
     assert reached <= float(phi.view(X).certify([0], r).upper[0])
 
 
+@pytest.mark.slow
 def test_saturated_neurons_and_zero_rows_are_bounded_too():
     steep = ws.RF(weight=[[18.515]], n=1, activation="tanh")
     true = (

@@ -21,7 +21,6 @@ MASKED: dict[str, dict[str, Any]] = {
     "window": {"mask": "window", "window": 2},
     "padding": {"mask": "padding", "visible": 3},
 }
-HEADS = (None, 1, 2)
 
 
 def random(*shape: int, seed: int) -> torch.Tensor:
@@ -70,9 +69,9 @@ def check_against_naive(phi: Any, X: ws.Sample, seed: int) -> None:
 
 
 @pytest.mark.parametrize("scores", SCORES)
-@pytest.mark.parametrize("heads", HEADS)
+@pytest.mark.parametrize("heads", [None, 2])
 def test_every_kind_of_scores_equals_its_naive_version(scores: str, heads: int | None) -> None:
-    for (n, d), scale in itertools.product([(1, 4), (5, 4), (9, 2)], (1.0, 30.0)):
+    for n, d, scale in ((1, 4, 1.0), (5, 4, 1.0), (5, 4, 30.0), (9, 2, 30.0)):
         phi = made(scale, d, 3, scores=scores, heads=heads)
         X = text(n, d, 5)
         if float(phi(X).norm()) > 0:
@@ -99,6 +98,7 @@ def test_temperature_divides_the_scores() -> None:
     assert torch.allclose(phi(text(5, 4, 0)), sharper(text(5, 4, 0)), atol=1e-12)
 
 
+@pytest.mark.slow
 def test_the_default_is_the_papers_map() -> None:
     X = ws.Sample.gaussian(9, 8, 0)
     for scores, twin in (("softmax", ws.RAF(8, 3)), ("relu", ws.ReluRAF(8, 3))):
@@ -155,7 +155,7 @@ def test_learned_positions_belong_to_places_not_to_lengths() -> None:
 
 def test_given_weights_reproduce_the_drawn_map() -> None:
     X = text(5, 4, 0)
-    for scores, heads in itertools.product(SCORES, HEADS):
+    for scores, heads in itertools.product(SCORES, (None, 1, 2)):
         phi = ws.Attention(4, 7, scores=scores, heads=heads)
         twin = ws.Attention(weights=phi.given, scores=scores, heads=heads)
         assert torch.equal(twin(X), phi(X))

@@ -13,7 +13,8 @@ from readings import gradients_of
 from wordsway.maps.attention.family import SigmoidRAF
 
 N, D = 8, 6
-SCALES = (1.0, 15.0, 30.0, 60.0)
+#: The usual weights, some sharp rows, nothing but sharp rows.
+SCALES = (1.0, 15.0, 60.0)
 MAKE: dict[str, Any] = {"softmax": ws.RAF, "relu": ws.ReluRAF, "sigmoid": SigmoidRAF}
 
 
@@ -45,7 +46,7 @@ def definition(phi: Any, Y: torch.Tensor) -> torch.Tensor:
 @pytest.mark.parametrize("kind", MAKE)
 @pytest.mark.parametrize("scale", SCALES)
 def test_readouts_and_their_gradients_equal_the_definition(kind: str, scale: float) -> None:
-    for seed in range(4):
+    for seed in range(2):
         phi, X = sharp(kind, scale, seed)
         thetas = random(2, N * D, seed=seed + 10)
         rows = torch.arange(3 * N) % N
@@ -64,7 +65,7 @@ def test_readouts_and_their_gradients_equal_the_definition(kind: str, scale: flo
 
 
 @pytest.mark.parametrize("kind", MAKE)
-@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("scale", [1.0, 60.0])
 @pytest.mark.parametrize("n", [1, 2, N, 5 * D])
 def test_points_of_one_row_and_of_several_have_the_same_readouts(
     kind: str, scale: float, n: int
@@ -103,7 +104,7 @@ def test_the_sharp_cases_are_sharp() -> None:
 @pytest.mark.parametrize("kind", MAKE)
 @pytest.mark.parametrize("scale", SCALES)
 def test_changes_and_gradients_of_sharp_views_equal_the_definition(kind: str, scale: float) -> None:
-    for seed in range(4):
+    for seed in range(2):
         phi, X = sharp(kind, scale, seed)
         rows, delta = torch.arange(N), random(N, D, seed=seed + 30)
         before = definition(phi, X.X)
@@ -118,9 +119,17 @@ def test_changes_and_gradients_of_sharp_views_equal_the_definition(kind: str, sc
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("update", ["fine-tune", "retrain"])
-@pytest.mark.parametrize("loss", ["align", "direct", "penalised"])
+@pytest.mark.parametrize(
+    ("seed", "update", "loss"),
+    [
+        (0, "fine-tune", "align"),
+        (1, "fine-tune", "direct"),
+        (2, "fine-tune", "penalised"),
+        (1, "retrain", "align"),
+        (2, "retrain", "direct"),
+        (0, "retrain", "penalised"),
+    ],
+)
 def test_learning_on_sharp_rows_reports_what_happens(seed: int, update: str, loss: str) -> None:
     """Weights 30·N(0, 1): the predictions are those of plain linear algebra on dense features."""
     phi, _ = sharp("softmax", 30.0, seed)

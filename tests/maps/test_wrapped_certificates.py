@@ -57,9 +57,10 @@ MORE: dict[str, Wrap] = {
 }
 
 
-#: Every kind under what studies certify, the first four under all compositions.
-PAIRS = [(inner, wrap) for inner in INNER for wrap in MAIN]
-PAIRS += [(inner, wrap) for inner in list(INNER)[:4] for wrap in MORE]
+#: Every kind under what studies certify (softmax has more draws below), and softmax and heads
+#: under all compositions.
+PAIRS = [(inner, wrap) for inner in INNER for wrap in MAIN if inner != "raf"]
+PAIRS += [(inner, wrap) for inner in ("raf", "heads") for wrap in MORE]
 
 
 @pytest.mark.slow
@@ -89,10 +90,8 @@ def test_every_wrapper_has_a_certificate(wrap: str) -> None:
     ("wrap", "n", "limit"),
     [
         ("residual", 16, 1.5),
-        ("residual", 64, 1.5),
         ("residual", 256, 1.6),
         ("row", 16, 1.2),
-        ("row", 256, 1.2),
         ("mean", 64, 2.0),
     ],
 )

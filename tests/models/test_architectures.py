@@ -25,6 +25,16 @@ SAMPLE = (
     *("ctrl", "esm", "lfm2", "jamba", "opt-projected", "gemma3n_text"),
     *("xlnet", "ibert", "clip_text_model", "mamba", "yoso", "reformer"),
 )
+#: Left to `python -m benchmarks architectures`, which compares all of them: layers that another
+#: one has here.
+LIKE_ANOTHER = """
+xlm-roberta xlm-roberta-xl camembert electra megatron-bert layoutlm ernie data2vec-text splinter
+tapas bert-generation flaubert eurobert gte jina_embeddings_v3 roc_bert xmod luke mt5 umt5 mbart
+pegasus marian blenderbot blenderbot-small plbart mvp gpt_neox_japanese mistral qwen2 qwen3
+gemma gemma3_text phi olmo olmo2 olmo3 olmoe cohere2 stablelm starcoder2 granite glm glm4 helium
+xglm smollm3 ernie4_5 exaone4 arcee apertus seed_oss vaultgemma ministral hunyuan_v1_dense cwm
+flex_olmo jais2 nanochat codegen falcon_mamba lfm2_moe led qwen3_moe phimoe deberta bamba
+""".split()  # noqa: SIM905
 QUICK = [name for name in CHECKS if name != "verbs"]
 #: Some modules of transformers still use it.
 pytestmark = pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated")
@@ -44,12 +54,10 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Any:
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "architecture",
-    [
-        pytest.param(one, id=one.name, marks=[pytest.mark.slow] * (one.name not in SAMPLE))
-        for one in ARCHITECTURES
-    ],
+    [pytest.param(one, id=one.name) for one in ARCHITECTURES if one.name not in LIKE_ANOTHER],
 )
 def test_an_architecture_agrees_with_transformers_or_is_refused(
     tmp_path: Path, architecture: Architecture
@@ -67,6 +75,7 @@ def test_every_verb_ends_in_a_result_or_in_one_line(tmp_path: Path, name: str) -
 def test_there_are_many_of_them() -> None:
     assert len(BY_NAME) == len(ARCHITECTURES) >= 130
     assert sum(not one.refused for one in ARCHITECTURES) >= 110
+    assert set(BY_NAME) >= set(LIKE_ANOTHER) and set(LIKE_ANOTHER).isdisjoint(SAMPLE)
 
 
 def test_wrong_numbers_and_raw_errors_are_faults(tmp_path: Path, monkeypatch: Any) -> None:
@@ -178,6 +187,7 @@ def test_a_next_token_needs_a_causal_model(folders: Any) -> None:
         ws.swap(TEXT, "good", Probe(folders("xlnet")), target="next-token", worst_case=False)
 
 
+@pytest.mark.slow
 def test_all_layers_of_a_model_with_a_narrow_last_one(folders: Any) -> None:
     """OPT with projected embeddings: zeros fill up the narrow layer, and no distance changes."""
     probe = Probe(folders("opt-projected"))

@@ -19,7 +19,7 @@ from wordsway.models.encoders import opened
 from wordsway.models.probe import Probe
 from wordsway.probing.targets import target_of
 
-st = pytest.importorskip("sentence_transformers")
+pytestmark = pytest.mark.slow
 TEXTS = ["the film was good", "The film was bad, and dull.", "not very fine", "i", "it was films"]
 
 
@@ -75,9 +75,13 @@ SHAPES: dict[str, tuple[Any, str, dict[str, Any]]] = {
 }
 
 
-@pytest.fixture(params=SHAPES)
-def shape(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Any, Path]:
+@pytest.fixture(scope="module", params=SHAPES)
+def shape(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Any, Path]:
+    """A pipeline and its folder, for all tests of that shape."""
     modules, architecture, options = SHAPES[request.param]
+    tmp_path = tmp_path_factory.mktemp("pipeline")
     made = tiny.sentence_transformer(tmp_path, modules, architecture, **dict(options))
     if request.param == "short":
         made.max_seq_length = 20
@@ -86,9 +90,11 @@ def shape(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Any, Path]:
 
 
 def test_embeddings_are_those_of_sentence_transformers(shape: tuple[Any, Path]) -> None:
+    from sentence_transformers import SentenceTransformer
+
     made, folder = shape
     expected = made.encode(TEXTS)
-    again = st.SentenceTransformer(str(folder), device="cpu").encode(TEXTS)
+    again = SentenceTransformer(str(folder), device="cpu").encode(TEXTS)
     assert np.abs(again - expected).max() <= 1e-6
     for given in (made, str(folder)):
         probe = opened(given)
@@ -147,6 +153,9 @@ def test_gradients_pass_through_every_module(shape: tuple[Any, Path]) -> None:
         assert (found - derivative).abs().max() <= 1e-4 * derivative.abs().max()
 
 
+@pytest.mark.parametrize(
+    "shape", ["mean", "last token", "asymmetric prompts", "all of it"], indirect=True
+)
 def test_verbs_agree_with_the_library(shape: tuple[Any, Path]) -> None:
     made, _ = shape
     found = ws.swap(TEXTS[0], "good", made, target="cosine", among=["bad", "dull"])
@@ -199,11 +208,13 @@ def test_the_digest_covers_every_module(tmp_path: Path) -> None:
 
 
 def test_pipelines_without_one_vector_per_text_are_refused(tmp_path: Path) -> None:
+    from sentence_transformers import MultiVectorEncoder
     from sentence_transformers.multi_vector_encoder.modules import MultiVectorMask
+    from sentence_transformers.sentence_transformer.modules import Transformer
 
     tiny.sentence_transformer(tmp_path, lambda: [])
-    first = st.sentence_transformer.modules.Transformer(str(tmp_path / "alone"))
-    made = st.MultiVectorEncoder(modules=[first, MultiVectorMask()])
+    first = Transformer(str(tmp_path / "alone"))
+    made = MultiVectorEncoder(modules=[first, MultiVectorMask()])
     with pytest.raises(InputError, match="one per token"):
         opened(made)
     made.save(str(tmp_path / "many"))

@@ -277,7 +277,7 @@ def test_bad_requests_are_refused_and_nothing_else_happens(served):
     from benchmarks.page import bad_requests, status_of
 
     before = {one.pid for one in served.processes}
-    for bad in bad_requests(300, served.port, seed=1):
+    for bad in bad_requests(100, served.port, seed=1):
         assert 400 <= status_of(served.port, bad) < 500, bad
     assert {one.pid for one in served.processes} == before
     assert served.client.get("/healthz").status == 200

@@ -54,7 +54,7 @@ TEXTS = {
 }
 FORBIDDEN_TAGS = {"img", "link", "iframe", "object", "embed", "base", "form", "video", "image"}
 KINDS = pytest.mark.parametrize("kind", EXAMPLES, ids=lambda kind: kind.__name__)
-EACH_TEXT = pytest.mark.parametrize("name", TEXTS)
+HARMFUL_TEXTS = pytest.mark.parametrize("name", ["hostile", "markup"])
 #: Results without a picture.
 UNDRAWN = (Verification, Forecast, SweepForecast, Reproduction, Catalogue)
 #: Pictures take long to draw: every other result is drawn as SVG, and one with bars, matrices,
@@ -88,6 +88,7 @@ def every_result() -> set[type[Result]]:
     return set(below(Result))
 
 
+@pytest.mark.slow
 def test_every_result_has_an_example() -> None:
     missing = {kind.__name__ for kind in every_result() - set(EXAMPLES)}
     assert not missing, "add a line to EXAMPLES in tests/support/examples.py"
@@ -145,8 +146,9 @@ def test_files_hold_the_same_numbers(kind: type[Result], tmp_path: Path) -> None
 
 @pytest.mark.slow
 @KINDS
-@EACH_TEXT
-@pytest.mark.parametrize("width", [80, 120])
+@pytest.mark.parametrize(
+    ("name", "width"), [("plain", 120), ("hostile", 80), ("markup", 120), ("long", 80)]
+)
 def test_the_terminal_is_not_driven_and_fits(kind: type[Result], name: str, width: int) -> None:
     result = made(kind, name)
     for colours in (False, True):
@@ -192,7 +194,7 @@ def test_markup_is_text(kind: type[Result]) -> None:
 
 @pytest.mark.slow
 @KINDS
-@EACH_TEXT
+@HARMFUL_TEXTS
 def test_html_is_well_formed_and_harmless(kind: type[Result], name: str) -> None:
     result = made(kind, name)
     for document, scripts in ((result._repr_html_(), 0), (page(result), int(kind is Words))):
@@ -215,7 +217,7 @@ def test_html_is_well_formed_and_harmless(kind: type[Result], name: str) -> None
 
 
 @KINDS
-@EACH_TEXT
+@HARMFUL_TEXTS
 def test_no_cell_is_computed(kind: type[Result], name: str, tmp_path: Path) -> None:
     """Neither a cell nor a column's name of a CSV file begins like a formula, unless it is a
     number.
@@ -342,8 +344,9 @@ class Unseen(Result):
         return pandas.DataFrame([{f"word {self.word}": self.word, "value": 0.4567}] * 50)
 
 
-@pytest.mark.parametrize("table", [True, False])
-@pytest.mark.parametrize("word", ["plain", *WORDS])
+@pytest.mark.parametrize(
+    ("word", "table"), [("plain", False), *((word, True) for word in ("plain", *WORDS))]
+)
 def test_a_result_without_a_view_is_a_table(word: str, table: bool, tmp_path: Path) -> None:
     result = Unseen(word, table)
     shown = printed(result, 80)
