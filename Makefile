@@ -33,8 +33,9 @@ lint: $(TOOLS)   ## style alone (Ruff)
 types: $(TOOLS)  ## types alone (mypy: source, benchmarks, tools and tests)
 	$(BIN)/mypy
 
-fast: data $(TOOLS)  ## the tests that take less than two seconds each
-	$(PYTEST) -m "not slow"
+# The doctests of integrations import sentence-transformers, which takes as long as many tests.
+fast: data $(TOOLS)  ## the tests that take less than half a second each
+	$(PYTEST) -m "not slow" --ignore=src/wordsway/integrations
 
 bench: data $(TOOLS)  ## every figure of docs/notes/performance.md in one run (under half an hour on two quiet cores; resumes where it stopped)
 	$(BIN)/wordsway data get mpnet smollm2

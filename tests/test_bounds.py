@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import pytest
 import torch
 
 import wordsway as ws
@@ -39,6 +40,7 @@ def test_no_jacobian_exceeds_the_lipschitz_bounds() -> None:
             assert float(torch.linalg.matrix_norm(jacobian.flatten(1), 2)) <= bound
 
 
+@pytest.mark.slow
 def test_the_bound_by_the_distribution_holds_and_its_norm_of_softmax() -> None:
     noise = torch.Generator().manual_seed(0)
     for n in range(2, 9):

@@ -27,7 +27,8 @@ def lower(phi: ws.FeatureMap, X: ws.Sample, **how: object) -> float:
     return ws.sensitivity(phi, X, **how).lower  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("positions", [0, pytest.param("all", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("positions", [0, "all"])
 @pytest.mark.parametrize("name", MAPS)
 def test_a_larger_effort_never_finds_less(name: str, positions: object):
     """One word, and ten of which the first few are searched in full."""
@@ -36,6 +37,7 @@ def test_a_larger_effort_never_finds_less(name: str, positions: object):
     assert found == sorted(found)
 
 
+@pytest.mark.slow
 def test_single_words_are_searched_nearly_as_well_as_alone():
     """n = 30, d = 64: four of 30 words used to be more than 1 % lower than alone."""
     X, phi = ws.Sample.gaussian(30, 64, 900), ws.RAF(64, 500)
@@ -46,6 +48,7 @@ def test_single_words_are_searched_nearly_as_well_as_alone():
     assert int((short > 0.01).sum()) <= 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["raf", "heads", "residual of raf"])
 def test_three_times_the_effort_searches_every_word_as_alone(name: str):
     """Every word gets as many groups of starts as it has alone."""
@@ -59,6 +62,7 @@ def test_three_times_the_effort_searches_every_word_as_alone(name: str):
         assert found[-1] > least * (1 - 1e-4)
 
 
+@pytest.mark.slow
 def test_a_larger_effort_never_finds_less_with_relu_scores():
     """n = 24, d = 64: larger efforts used to end up to 6 % lower."""
     for seed in (0, 2):

@@ -96,6 +96,7 @@ def bag_of_letters(texts: list[str]) -> list[list[float]]:
     return [[text.count(letter) + 0.1 for letter in "aeinost"] for text in texts]
 
 
+@pytest.mark.slow
 def test_the_evaluator_logs_before_and_after_every_epoch(tmp_path: Path) -> None:
     """In a real fine-tuning run of a small model."""
     from datasets import Dataset

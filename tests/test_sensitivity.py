@@ -139,6 +139,7 @@ def test_a_larger_radius_and_more_positions_never_lower_the_result():
     assert wide.lower >= one.lower
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["rf-drawn", "drf-drawn", "raf", "relu-raf"])
 def test_many_positions_are_never_below_the_first_alone(name):
     """To the last bit, with and without certificate, also where weights are drawn on demand and a

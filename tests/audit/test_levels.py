@@ -30,7 +30,6 @@ from wordsway.auditing.scores import (
     text_shares,
     threshold_at,
 )
-from wordsway.auditing.table import read_table
 from wordsway.core.errors import InputError
 
 
@@ -202,6 +201,7 @@ def _deaf(texts: Sequence[str]) -> list[list[float]]:
     return [[1.0, 2.0]] * len(texts)
 
 
+@pytest.mark.slow
 def test_models_without_understanding_behave_as_theory_says() -> None:
     """At every level: a deaf model does not separate anything; a counter of common words holds the
     text with more of them for closer, and so does a bag of words on average.
@@ -347,11 +347,3 @@ def test_own_triples(tmp_path: Path) -> None:
 def _swapped(triple: str) -> str:
     text, rewording, change = triple.split(",")
     return f"{text},{change},{rewording}"
-
-
-def test_a_hundred_thousand_rows_are_read(tmp_path: Path) -> None:
-    path = tmp_path / "many.csv"
-    rows = (f"Text {n} is here.,Here is text {n}.,Text {n} is not here." for n in range(100_000))
-    path.write_text("text,rewording,change\n" + "\n".join(rows), "utf-8")
-    table = read_table(path)
-    assert len(table.triples) == 100_000 and not table.refused

@@ -89,6 +89,7 @@ def test_auc_is_the_naive_one() -> None:
     assert small.layers[0].auc == 0.5 and small.layers[1].auc == pytest.approx(small.score)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("count", "least"), [(2, 0.82), (5, 0.89), (20, 0.92), (200, 0.93)])
 def test_the_interval_covers_what_it_should(count: int, least: float) -> None:
     """Over 4,000 audits at each of 25 true scores, of texts that say yes or no and of texts with

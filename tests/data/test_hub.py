@@ -184,6 +184,7 @@ def test_unpinned_files_have_the_hash_that_the_hub_declares(
     assert here.broken() == [name]
 
 
+@pytest.mark.slow
 def test_bert_base_without_a_hub_is_one_line(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as closed:
         port = closed.getsockname()[1]

@@ -202,6 +202,7 @@ except WordswayError:
 """
 
 
+@pytest.mark.slow
 def test_dask_itself_says_nothing_of_what_we_say() -> None:
     """Its loggers get their levels when it is imported, which undid ours: a scheduler that was
     killed was told by forty lines of traceback before our own one.

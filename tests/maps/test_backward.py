@@ -16,6 +16,7 @@ from wordsway.maps.dense.backward import BackwardLayer, backward_bound, constant
 from wordsway.maps.dense.certificate import backward_layers
 
 
+@pytest.mark.slow
 def test_the_comparison_holds_for_small_layers():
     """Step 1 for a function that is not convex: tails up to a factor of 2, and means."""
     rng = np.random.default_rng(0)
@@ -192,6 +193,7 @@ def test_the_value_is_above_every_policy():
     assert best > 0.98 * found
 
 
+@pytest.mark.slow
 def test_the_value_with_noise_is_above_every_policy():
     """Step 5 with noise: the logarithm of the value grows by no more than the rates say."""
     rng = np.random.default_rng(5)

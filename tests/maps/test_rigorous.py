@@ -143,6 +143,7 @@ def test_elementary_functions_are_as_accurate_as_certificates_assume(name: str) 
     assert worst <= ELEMENTARY / 2
 
 
+@pytest.mark.slow
 def test_forward_passes_are_within_their_error_in_fifty_digits() -> None:
     chance, tight = random.Random(0), []
     for _ in range(150):

@@ -128,7 +128,14 @@ ADAPTERS = {
 }
 
 
-@pytest.mark.parametrize("adapter", ADAPTERS)
+#: Without a library that takes seconds to import.
+QUICK = {"function", "tensor", "LangChain", "LlamaIndex", "python:"}
+
+
+@pytest.mark.parametrize(
+    "adapter",
+    [pytest.param(one, marks=[pytest.mark.slow] * (one not in QUICK)) for one in ADAPTERS],
+)
 def test_vectors_are_those_of_the_users_own_library(adapter, monkeypatch):
     monkeypatch.setitem(sys.modules, __name__, sys.modules[lengths.__module__])
     make, alone = ADAPTERS[adapter]
@@ -183,6 +190,7 @@ def test_a_file_is_not_a_module():
         opened("python:my/encoders.py:probabilities")
 
 
+@pytest.mark.slow
 def test_scores_of_a_cross_encoder_are_its_own(tmp_path):
     from sentence_transformers import CrossEncoder
     from transformers import AutoModelForSequenceClassification, AutoTokenizer

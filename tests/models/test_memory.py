@@ -85,6 +85,7 @@ def test_a_twin_of_a_model_in_memory_has_other_weights(tmp_path: Path) -> None:
     assert torch.equal(*(Probe(given, twin=3).layers.words(torch.tensor([[5]])) for _ in range(2)))
 
 
+@pytest.mark.slow
 def test_adapters_inside_layers_count_and_prompt_learning_is_refused(tmp_path: Path) -> None:
     peft = pytest.importorskip("peft")
     model, tokenizer = held(tmp_path / "saved", "BertModel")

@@ -370,6 +370,7 @@ def test_edges_of_the_embedder(tmp_path):
     assert locate(folder).digest != before, "whatever can change tokens is part of the model's hash"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["minilm", "smollm2"])
 def test_the_same_files_have_one_hash_by_name_and_by_folder(name):
     """A folder that was dequantised has the catalogue's hash, too."""

@@ -58,6 +58,7 @@ def test_requests_are_answered_in_their_order_and_whole(pipe):
     assert [len(answer(pipe)) for _ in range(3)] == [4, 1, 3]
 
 
+@pytest.mark.slow
 def test_a_cancelled_task_stops_inside_a_step(pipe):
     pipe.send(("ask", "endless", {}))
     assert pipe.recv()[0] == "event"
@@ -74,6 +75,7 @@ def test_a_wrong_request_is_reported_and_the_next_one_answered(pipe):
     assert answer(pipe) == ["event", "end"]
 
 
+@pytest.mark.slow
 def test_a_worker_ends_with_its_pipe_inside_a_step(pipe):
     pipe.send(("ask", "endless", {}))
     assert pipe.recv()[0] == "event"

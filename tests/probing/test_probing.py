@@ -315,6 +315,7 @@ def test_candidates_of_the_vocabulary(minilm, folders):
         candidates(minilm, encoded, encoded.word("Good"), among=["two words"])
 
 
+@pytest.mark.slow
 def test_a_sign_that_touches_a_word_takes_no_letters(minilm):
     """In "it!" the word "krishna" would join "it": only signs can stand there, and words where a
     space is before it.
@@ -448,6 +449,7 @@ def test_requests_that_no_search_can_answer(minilm, capsys):
         attract("the film", model=minilm, token=1, head="²")
 
 
+@pytest.mark.slow
 def test_forecasts_count_what_was_asked_for(minilm):
     """With a clock that ticks once a look: what is timed takes one second."""
     ticks = itertools.count()

@@ -76,6 +76,7 @@ def test_a_spelling_that_occurs_wins_over_a_number(bert: Probe, capsys: Any) -> 
     assert run([*base, "--index", "4", "--word", "good"]) == 2
 
 
+@pytest.mark.slow
 def test_words_and_rows_count_from_0_in_every_verb(bert: Probe, capsys: Any) -> None:
     """The same number names the same word in words, swap, attention, attract and compare."""
     text, model = "the film was good", ["--model", str(bert.source)]

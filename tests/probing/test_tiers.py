@@ -503,6 +503,7 @@ def test_a_list_of_texts_gets_the_right_remedy(probes: dict[str, Probe], verb: A
         verb(["the film", "the plot"], *more, model=probes["bert"])
 
 
+@pytest.mark.slow
 def test_json_has_the_contract_fields(probes: dict[str, Probe]) -> None:
     result = words(TEXT, probes["bert"], tiers=("mean-local", "local", "real-words", "curve"))
     document = json.loads(result.to_json())

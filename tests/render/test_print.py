@@ -62,6 +62,7 @@ def letters(drawn: Figure) -> list[Text]:
     return [text for text in drawn.findobj(Text) if isinstance(text, Text) and text.get_text()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PRINTED)
 def test_icml_has_its_widths_letters_and_no_titles(name: str) -> None:
     """A column or the text wide; 7 to 9 points, serif; nothing sticks out, no two names touch."""

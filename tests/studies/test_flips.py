@@ -50,6 +50,7 @@ def test_among_turned_labels_the_least_uncertain_is_the_easiest():
     assert sum(row["seconds"] for row in rows) <= result.trials[0]["seconds"]
 
 
+@pytest.mark.slow
 def test_a_forecast_of_learning_grows_with_what_is_asked(capsys):
     def told(*more):
         assert (

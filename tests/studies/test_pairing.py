@@ -23,6 +23,7 @@ def here(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("wordsway.engine.run.LocalWorkers", lambda *_: Here())
 
 
+@pytest.mark.slow
 def test_paired_settings_have_equal_seeds(tmp_path: Path) -> None:
     grid = {"n": [3, 4], "d": 4, "temperature": [0.5, 2.0]}
     result = ws.sweep(
@@ -34,6 +35,7 @@ def test_paired_settings_have_equal_seeds(tmp_path: Path) -> None:
     assert frame.set_index("temperature").loc[0.5, "lower"].nunique() == 6
 
 
+@pytest.mark.slow
 def test_differences_are_those_of_equal_draws(tmp_path: Path) -> None:
     grid = {"n": [3, 5], "d": 4, "radius": [0.5, 1.0, 2.0]}
     result = ws.sweep(own_functions.raf, tmp_path, grid=grid, trials=4, pair_by=["radius"])
@@ -81,6 +83,7 @@ def test_variance_is_split_between_text_and_weights(tmp_path: Path) -> None:
         ws.sweep(own_functions.additive, tmp_path, grid=grid, trials=2).variance()
 
 
+@pytest.mark.slow
 def test_the_components_of_known_variances_are_found() -> None:
     """Over many tables the estimates have the means that they were drawn with."""
     import pandas
@@ -99,6 +102,7 @@ def test_the_components_of_known_variances_are_found() -> None:
     assert ((found.mean() - [4, 1, 0.25]).abs() < 4 * errors).all()
 
 
+@pytest.mark.slow
 def test_slopes_use_both_ends(tmp_path: Path) -> None:
     grid = {"n": [3, 6, 12], "d": 4, "radius": [0.5, 1.0]}
     result = ws.sweep(own_functions.raf, tmp_path, grid=grid, trials=4)
