@@ -19,6 +19,7 @@ import torch
 
 import tiny
 import wordsway as ws
+from jobs import Here
 
 TEXT, OTHER = "the film was good", "the film was bad"
 TEXTS = ["it was not a good film", "the plot was not bad", "she was not dull", "he was not fine"]
@@ -275,11 +276,22 @@ def wrong_arguments(name: str, verb: Callable[..., Any]) -> Iterator[tuple[str, 
             yield argument, value, value in allowed
 
 
-@pytest.mark.parametrize("name", [*VERBS, *METHODS])
+#: Values that they take make them search or embed.
+SEARCHING = {"audit", "reproduce", "learn", "pairs", "attract"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.slow] * (name in SEARCHING))
+        for name in (*VERBS, *METHODS)
+    ],
+)
 def test_wrong_arguments_are_refused_in_one_line(
     calls: dict[str, Call], name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.chdir(tmp_path)  # a relative path is looked for in an empty folder
+    monkeypatch.setattr("wordsway.engine.run.LocalWorkers", lambda *_: Here())
     verb, right = calls[name]
     faults = []
     for argument, value, allowed in wrong_arguments(name, verb):

@@ -1,4 +1,4 @@
-"""The mixed load of `benchmarks.mixed_load` for twenty seconds, with a small model."""
+"""The mixed load of `benchmarks.mixed_load` for a few seconds, with a small model."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def test_mixed_load_ends_no_worker_and_blocks_nobody(small_model, tmp_path):
 
     model = str(small_model)
     load, watch, printed = run(
-        10, tmp_path / "memory.csv", models=(model,), options=("--model", model)
+        3, tmp_path / "memory.csv", models=(model,), options=("--model", model)
     )
     told = report(load, watch, printed)
     statuses = {status for client, status in load.counts if client != "slow"}

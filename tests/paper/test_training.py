@@ -14,9 +14,10 @@ import pandas
 import pytest
 import torch
 
-from jobs import wait_for_cells
+from jobs import Here, wait_for_cells
 from wordsway.core.reading import word_spans
 from wordsway.core.sample import Sample
+from wordsway.paper import reproduce
 from wordsway.paper.figure import Sources
 from wordsway.paper.training import (
     NETWORKS,
@@ -128,20 +129,22 @@ if __name__ == "__main__":
 
 
 @pytest.mark.slow
-def test_a_killed_study_resumes_to_the_same_table(tmp_path: Path) -> None:
+def test_a_killed_study_resumes_to_the_same_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Killed with a worker process, resumed in this one; the other folder is never killed."""
+    (tmp_path / "study.py").write_text(SCRIPT)
+    command = [sys.executable, "study.py"]
+    process = subprocess.Popen(command, cwd=tmp_path, start_new_session=True)
+    wait_for_cells(process, tmp_path / "out", 2)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    assert not (tmp_path / "out/training.csv").exists()
+    monkeypatch.setattr("wordsway.engine.run.LocalWorkers", lambda *_: Here())
+    monkeypatch.setitem(reproduce.FIGURES, "training", TrainingStudy(pairs=30, steps=(0, 3)))
     tables = []
-    for kills in (1, 0):
-        folder = tmp_path / str(kills)
-        folder.mkdir()
-        (folder / "study.py").write_text(SCRIPT)
-        command = [sys.executable, "study.py"]
-        if kills:
-            process = subprocess.Popen(command, cwd=folder, start_new_session=True)
-            wait_for_cells(process, folder / "out", 2)
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-            assert not (folder / "out/training.csv").exists()
-        subprocess.run(command, cwd=folder, check=True, capture_output=True)
-        tables.append((folder / "out/training.csv").read_bytes())
+    for name in ("out", "other"):
+        reproduce.reproduce(["training"], quick=True, out=tmp_path / name, workers=1)
+        tables.append((tmp_path / name / "training.csv").read_bytes())
     assert tables[0] == tables[1] and tables[0].count(b"\n") == 1 + 3 * (2 + 1)
-    assert (tmp_path / "0/out/training.png").stat().st_size > 10_000
+    assert (tmp_path / "out/training.png").stat().st_size > 10_000
