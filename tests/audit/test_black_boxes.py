@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import wordsway as ws
+from jobs import Here
 from wordsway.auditing.pairs import forecast_pairs
 from wordsway.core.errors import InputError, WordswayError
 from wordsway.models.encoders import PairScorer
@@ -39,6 +40,7 @@ def test_pairs_of_a_function_are_the_cosines_of_its_vectors():
     assert found.names == ["letters"] and "characters" in found.models[0]["random_words"]
 
 
+@pytest.mark.slow
 def test_one_number_per_text_has_no_cosine(tmp_path):
     def margin(texts: list[str]) -> list[list[float]]:
         return [[len(text) + 0.5] for text in texts]
@@ -56,6 +58,7 @@ def test_one_number_per_text_has_no_cosine(tmp_path):
     assert ws.audit(margin, table, target="pooled", out=tmp_path / "pooled", workers=1).models
 
 
+@pytest.mark.slow
 def test_a_model_and_a_function_that_calls_it_agree():
     probe = Probe("minilm")
     from sentence_transformers import SentenceTransformer
@@ -67,6 +70,7 @@ def test_a_model_and_a_function_that_calls_it_agree():
         assert ours.cosine == pytest.approx(theirs.cosine, abs=1e-5)
 
 
+@pytest.mark.slow
 def test_many_pairs_are_those_of_one_after_the_other():
     rows = [(A, B), (B, A), (A, "The drug is unsafe."), ("I love her", "I love him")]
     together = ws.pairs(rows, models="minilm", draws=3)
@@ -88,7 +92,9 @@ def test_each_distinct_text_is_encoded_once():
 
 
 @pytest.mark.slow
-def test_an_audit_of_functions_and_a_model(tmp_path):
+def test_an_audit_of_functions_and_a_model(tmp_path, monkeypatch):
+    monkeypatch.setattr("wordsway.engine.run.LocalWorkers", lambda *_: Here())
+
     def deaf(texts: list[str]) -> list[list[float]]:
         return [[1.0, 2.0] for _ in texts]
 

@@ -11,7 +11,6 @@ import random
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from statistics import stdev
 from typing import Any
@@ -26,7 +25,6 @@ from wordsway.core.errors import InputError
 from wordsway.core.reading import word_spans
 from wordsway.core.result import versions
 from wordsway.core.runtime import single_thread
-from wordsway.engine.forecast import forecast_unfinished
 from wordsway.engine.provenance import Provenance
 from wordsway.engine.store import Record, Store
 from wordsway.engine.workers import LocalWorkers, work
@@ -245,21 +243,6 @@ def test_a_corpus_gets_mean_local_by_default(model):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("tier", ["mean-local", "real-words"])
-def test_a_forecast_is_within_a_factor_of_two(tier, tmp_path):
-    """Processor seconds of 8 texts of 30 words, forecast from three of them, against all."""
-    model = str(tiny.save(tmp_path / "model"))
-    dice = random.Random(0)
-    texts = [" ".join(dice.choices(tiny.WORDS, k=30)) for _ in range(8)]
-    cells = corpus_jobs(corpus(texts), model, tiers=(tier,))
-    forecast = forecast_unfinished(cells, workers=1, memory=2**34).seconds - cells[0].startup()
-    started = time.process_time()
-    for cell in cells:
-        cell.run()
-    assert 0.5 < forecast / (time.process_time() - started) < 2.0
-
-
-@pytest.mark.slow
 def test_a_corpus_takes_tiers_and_targets(reviews, model, probe, tmp_path, capsys, monkeypatch):
     """--tier, --target, --draws and --passes reach every text; mean local is always there."""
     monkeypatch.setattr("wordsway.engine.run.LocalWorkers", lambda *_: Here())
@@ -371,8 +354,9 @@ def test_a_batch_is_all_texts_once_and_the_failed_one_apart(finished, reviews, p
 
 
 @pytest.mark.slow
-def test_two_workers_give_the_same_bytes(finished, reviews, model, tmp_path, capsys):
-    assert run(command(reviews, model, tmp_path, "--workers", "2", "--json")) == 1
+def test_a_second_run_gives_the_same_bytes(finished, reviews, model, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("wordsway.engine.run.LocalWorkers", lambda *_: Here())
+    assert run(command(reviews, model, tmp_path, "--json")) == 1
     assert tables(tmp_path) == tables(finished)
     told = json.loads(capsys.readouterr().out)
     assert (told["texts"], told["probed"], told["done"], told["before"]) == (10, 9, 9, 0)
