@@ -13,6 +13,7 @@ import torch
 
 import tiny
 import wordsway as ws
+from jobs import Here
 from wordsway.auditing.background import Place
 from wordsway.auditing.encoder import encoder_for
 from wordsway.cli.app import run
@@ -125,6 +126,7 @@ def naive(probe: Probe, a: str, b: str) -> tuple[float, float, list[list[float]]
     return rate(one, two), 1 - cosine, layers
 
 
+@pytest.mark.slow
 def test_responses_are_those_of_the_naive_version(minilm: Probe):
     texts = [text.window(3) for text in hosted_texts(DOCUMENTS, texts=4, longest=3).texts]
     for (whole, places), found in zip(texts, responses(encoder_for(minilm), texts), strict=True):
@@ -153,6 +155,7 @@ def test_rows_before_a_word_of_a_decoder_do_not_change(tmp_path: Path):
     assert one.layers["rows"][0] == 0 and one.layers["rows"][-1] > 0
 
 
+@pytest.mark.slow
 def test_theory_has_the_exponents_of_its_formulas(minilm: Probe):
     """One word put into n others: 1/√n for random features, and 1/n for the mean's shift."""
     maps = {name: RandomMaps(minilm).measure(name) for name in THEORY}
@@ -168,6 +171,7 @@ def test_theory_has_the_exponents_of_its_formulas(minilm: Probe):
     assert np.polyfit(n.mean(0), shift.mean(0), 1)[0] == pytest.approx(-1.0, abs=0.1)
 
 
+@pytest.mark.slow
 def test_random_features_at_infinite_width_are_those_of_many_neurons(minilm: Probe):
     text = hosted_texts(DOCUMENTS, texts=1, longest=1).texts[0].window(1)
     theory = RandomMaps(minilm)
@@ -183,14 +187,20 @@ def test_random_features_at_infinite_width_are_those_of_many_neurons(minilm: Pro
 
 @pytest.mark.slow
 def test_workers_and_resuming_give_the_same_numbers(tmp_path: Path):
+    """In this process, from the store, and in a worker process."""
     options = SMALL | {"baselines": True, "out": tmp_path / "one"}
-    one = ws.length("minilm", DOCUMENTS, **options, workers=1)
-    again = ws.length("minilm", DOCUMENTS, **options, workers=1)
-    two = ws.length("minilm", DOCUMENTS, **(options | {"out": tmp_path / "two"}), workers=2)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("wordsway.engine.run.LocalWorkers", lambda *_: Here())
+        one = ws.length("minilm", DOCUMENTS, **options, workers=1)
+        again = ws.length("minilm", DOCUMENTS, **options, workers=1)
+    alone = options | {"baselines": False, "out": tmp_path / "two"}
+    two = ws.length("minilm", DOCUMENTS, **alone, workers=1)
     drop = ("seconds", "files")
     facts = [{k: v for k, v in found.to_dict().items() if k not in drop} for found in (one, again)]
     assert facts[0] == facts[1]
-    assert one.frame().equals(two.frame())
+    rows = one.frame()
+    rows = rows[rows["model"] == "minilm"].reset_index(drop=True)
+    assert rows.equals(two.frame())
     assert [model.name for model in one.baselines][:2] == ["minilm:random", "mean of word vectors"]
     for name in ("index.html", "length.svg", "length.png", "length.csv", "length.json"):
         assert (tmp_path / "one" / name).stat().st_size > 500
@@ -258,7 +268,8 @@ def test_wrong_requests_are_refused(wrong: dict[str, Any]):
 
 
 @pytest.mark.slow
-def test_the_command_writes_json_and_reports_bad_windows(tmp_path: Path, capsys):
+def test_the_command_writes_json_and_reports_bad_windows(tmp_path: Path, capsys, monkeypatch):
+    monkeypatch.setattr("wordsway.engine.run.LocalWorkers", lambda *_: Here())
     file = tmp_path / "documents.txt"
     file.write_text("\n".join(DOCUMENTS))
     common = ["length", "--data", str(file), "--texts", "5", "--no-baselines"]
