@@ -240,7 +240,8 @@ def health(load: Load, chance: random.Random) -> None:
     load.pause(1.0)
 
 
-CLIENTS: tuple[Callable[[Load, random.Random], None], ...] = (
+Client = Callable[[Load, random.Random], None]
+CLIENTS: tuple[Client, ...] = (
     words,
     words,
     swap,
@@ -335,6 +336,7 @@ def run(
     *,
     models: tuple[str, ...] = MODELS,
     options: tuple[str, ...] = (),
+    clients: tuple[Client, ...] = CLIENTS,
     seed: int = 0,
 ) -> tuple[Load, Watch, list[str]]:
     """The load for ``seconds``; what came back, the memory, and what the server printed."""
@@ -350,11 +352,11 @@ def run(
             chance = random.Random(f"{seed} {number}")
             while not load.over:
                 started = time.monotonic()
-                CLIENTS[number](load, chance)
+                clients[number](load, chance)
                 # As a reader does, who reads an answer before the next request.
                 load.pause(chance.uniform(0, 4) + time.monotonic() - started)
 
-        threads = [threading.Thread(target=client, args=(at,)) for at in range(len(CLIENTS))]
+        threads = [threading.Thread(target=client, args=(at,)) for at in range(len(clients))]
 
         def keep() -> None:
             text = report(load, watch, errors)
