@@ -239,9 +239,7 @@ def test_an_average_stands_beside_the_worst_in_measurements_and_cells() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["raf", "relu-raf", "rf"])
 def test_a_shortlist_finds_the_largest_of_all_rows(name: str) -> None:
-    """Rows of a shortlist have the noise that they have among all rows; the weights of random
-    features are drawn where they are queried, and stay the same without a shortlist.
-    """
+    """Rows of a shortlist have the noise that they have among all rows."""
     for trial in range(3):
         every = Request(name, n=40, d=24, positions="all", certificate=False)
         whole, short = (
@@ -249,6 +247,19 @@ def test_a_shortlist_finds_the_largest_of_all_rows(name: str) -> None:
         )
         assert short["position"] == whole["position"]
         assert short["lower"] == pytest.approx(whole["lower"], rel=1e-6)
+
+
+def test_a_shortlist_is_evenly_spaced_where_weights_are_drawn_on_demand() -> None:
+    """The first row comes first, so that its weights are those that it meets alone."""
+    every = Request("rf", n=40, d=80, positions="all", certificate=False, shortlist=4)
+    for trial in range(3):
+        short, spaced, first = (
+            Cell(replace(every, positions=rows, shortlist=count), trial).run()
+            for rows, count in (("all", 4), ((0, 10, 20, 30), None), ((0,), None))
+        )
+        for name in ("lower", "position", "map_seed", "search_seed"):
+            assert short[name] == spaced[name]
+        assert short["lower"] >= first["lower"]
 
 
 def test_what_cannot_fit_is_refused_before_anything_is_drawn(monkeypatch: pytest.MonkeyPatch):

@@ -84,9 +84,12 @@ class Objective(ABC):
         return self.value_and_gradient(which, x)[0]
 
     def bounded(self, points: int | None) -> Self:
-        """The same function, evaluated at no more than ``points`` points at a time."""
+        """The same function, evaluated at no more than ``points`` points at a time, nor at more
+        than ``max_batch``.
+        """
         objective = copy.copy(self)
-        objective.at_once = points if points is None else max(1, points)
+        limits = [limit for limit in (points, self.max_batch) if limit is not None]
+        objective.at_once = max(1, min(limits)) if limits else None
         return objective
 
     def evaluate(self, which: torch.Tensor, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

@@ -31,7 +31,7 @@ from wordsway.studies.texts import (
 )
 
 #: The version of stored outputs; raise it when the same content would give other numbers.
-VERSION, FLIPS_VERSION = 4, 7
+VERSION, SHORTLIST_VERSION, FLIPS_VERSION = 4, 5, 7
 #: The versions that seeds are derived from: texts and weights stay the same.
 SEEDS, FLIPS_SEEDS = 1, 2
 #: Bytes of Gaussian training texts that a worker keeps for the next trial: the figures' 1,300 texts
@@ -133,7 +133,8 @@ class Cell(RequestJob):
 
     @cached_property
     def content(self) -> dict[str, Any]:
-        return self.request.content | self.numbers | {"version": VERSION}
+        version = VERSION if self.request.shortlist is None else SHORTLIST_VERSION
+        return self.request.content | self.numbers | {"version": version}
 
     @property
     def drawn(self) -> dict[str, Any]:

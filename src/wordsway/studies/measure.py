@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -19,9 +19,9 @@ from wordsway.core.seeds import derive
 from wordsway.core.vectors import ball_radius
 from wordsway.intervals import WordSensitivity, sensitivity
 from wordsway.maps.average import AverageChange
-from wordsway.maps.base import FeatureMap, search_view_of
+from wordsway.maps.base import search_view_of
 from wordsway.maps.proof import Proof
-from wordsway.optimize import maximise
+from wordsway.optimize import Plan, maximise
 from wordsway.studies.corpus_texts import CorpusTexts
 from wordsway.studies.request import Request, check_memory, first_row, request_of, rows_together
 from wordsway.studies.texts import GaussianTexts, Source
@@ -242,7 +242,7 @@ def run_trial(
     result = sensitivity(
         phi,
         drawn.sample,
-        positions=_positions(request, phi, drawn.sample, search_seed),
+        positions=_positions(request, map_seed, drawn.sample, search_seed),
         radius=request.radius,
         constraint=request.constraint,
         together=None if request.together is None else rows_together(request.together),
@@ -277,27 +277,33 @@ def run_trial(
     )
 
 
-def _positions(request: Request, phi: FeatureMap, sample: Sample, seed: int) -> Positions:
-    """The positions to search: all of the request, or its shortlist, the most promising first.
-    Weights that are drawn where they are queried would be drawn in another order for it.
+def _positions(request: Request, map_seed: int, sample: Sample, seed: int) -> Positions:
+    """The positions to search: all of the request, or those of its shortlist, the most promising
+    first. They are chosen with another instance of the map, so that weights drawn on demand stay
+    the same; a short search does not predict S of a row there, and the shortlist is evenly spaced.
     """
     if request.together is not None:
         return "all"
     if request.shortlist is None:
         return request.named_rows
-    rows = rows_of(request.named_rows, sample)
-    if len(rows) <= request.shortlist:
-        return request.named_rows
-    view = search_view_of(phi, sample)
+    rows, few = rows_of(request.named_rows, sample), request.shortlist
+    view = search_view_of(request.build(map_seed), sample)
     if view.bytes_retained_per_eval:
-        return request.named_rows
+        few = min(few, len(rows))
+        return [rows[place * len(rows) // few] for place in range(few)]
     objective = view.within(ball_radius(request.radius, request.d))
-    with single_thread(view.small), torch.no_grad():
+
+    def largest(rows: list[int], count: int, plan: Plan) -> list[int]:
         problems = torch.tensor(rows, device=view.X.device)
-        plan = view.plan.shortest()
         found = maximise(objective, problems, plan, seed=seed, memory=request.memory)
-    chosen = found.value.topk(request.shortlist).indices.tolist()
-    return [rows[place] for place in chosen]
+        return [rows[place] for place in found.value.topk(count).indices.tolist()]
+
+    with single_thread(view.small), torch.no_grad():
+        if len(rows) > few:
+            rows = largest(rows, few, view.plan.shortest())
+        if view.plan.widths:
+            rows = largest(rows, 1, replace(view.plan, groups=1, abreast=1))
+    return rows
 
 
 def _mean_of(trials: Sequence[AverageChange]) -> AverageChange:

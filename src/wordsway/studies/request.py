@@ -57,8 +57,9 @@ class Request:
     ``options`` are the map's own (k, depth …), as its registry entry lists them; ``radius`` None is
     √d; ``memory`` is the search's budget in bytes; ``learning`` requests learning trials,
     ``average`` is the number of random Δ (and real words) to try next to the worst one. With a
-    ``shortlist``, a short search of all rows chooses that many of them for the search itself:
-    enough where only the largest S of all rows is wanted.
+    ``shortlist``, a short search of all rows chooses that many of them for the search itself, and
+    with ReLU scores a longer search of these chooses one: enough where only the largest S of all
+    rows is wanted. Where weights are drawn on demand, that many evenly spaced rows are searched.
     ``constraint`` names a set with this radius, ``objective`` a norm, ``together`` rows ("0-3,7")
     that all move, in place of ``positions``, ``edit`` whether words are replaced, inserted or
     deleted; see `sensitivity`.
