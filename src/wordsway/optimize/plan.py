@@ -96,6 +96,20 @@ class Plan:
             return replace(short, starts=9, explore=8, keep=1, widths=self.widths[:3:2])
         return replace(short, starts=5 if self.abreast > 1 else 8, explore=6)
 
+    def shorter(self) -> Plan:
+        """Enough to choose the largest of a few problems with kinks: one group of starts, followed
+        through every other width in fewer steps (docs/notes/search.md).
+        """
+        return replace(
+            self,
+            groups=1,
+            abreast=1,
+            explore=min(self.explore, 12),
+            steps=self.steps // 2,
+            tolerance=1e-4,
+            widths=self.widths[::2],
+        )
+
     def is_first_group_of(self, other: Plan) -> bool:
         """Whether this is all that the other plan's first group does."""
         return replace(self, groups=other.groups, abreast=other.abreast) == other

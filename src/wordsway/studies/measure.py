@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -302,7 +302,7 @@ def _positions(request: Request, map_seed: int, sample: Sample, seed: int) -> Po
         if len(rows) > few:
             rows = largest(rows, few, view.plan.shortest())
         if view.plan.widths:
-            rows = largest(rows, 1, replace(view.plan, groups=1, abreast=1))
+            rows = largest(rows, 1, view.plan.shorter())
     return rows
 
 
