@@ -340,7 +340,7 @@ def test_an_error_of_zero_at_gamma_two_proves_nothing() -> None:
     """
     nothing = flips({"raf": 1.0}, {"raf": 1.0})
     found = FIGURES["4-gaussian"].findings(nothing)
-    assert [one.claim.split(":")[0] for one in found[:2]] == ["Theorem 5", "Theorem 5"]
+    assert [one.claim.split(":")[0] for one in found[:2]] == ["Paper, Theorem 5"] * 2
     assert [one.verdict for one in found[:2]] == ["disagrees", "disagrees"]
     half = FIGURES["4-gaussian"].findings(flips({"raf": 0.7}, {"raf": 0.0}))
     assert [one.verdict for one in half[:2]] == ["agrees", "disagrees"], "on the way, not there"

@@ -69,7 +69,7 @@ def test_reproduce_makes_figures_tables_and_a_page(
     expected |= {f"{name}.{kind}" for name in models for kind in (*endings, "json")}
     assert names == {"index.html"} | expected
     page = (tmp_path / "index.html").read_text()
-    assert page.count("<svg") == 9 and "Theorem 5: RAF learns the flip" in page
+    assert page.count("<svg") == 9 and "Paper, Theorem 5: RAF learns the flip" in page
     assert page.index("What the paper claims") < page.index("wordsway’s own checks")
     assert "An attracting Δ moves layers" in page
     assert "smollm2 is not present" in page and "not measured" in page and "BERT-Base" in page

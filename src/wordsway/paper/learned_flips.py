@@ -46,10 +46,10 @@ SMALL_GAMMA = 1.0
 ON_CURVE, LEARNT = 0.9, 0.5
 #: Figure 4's claims about the mean of √Err ÷ (2 − γ), with its least and largest value.
 CLAIMS = {
-    "rf": (("Theorem 4: RF stays on the curve (2 − γ)²", ON_CURVE, math.inf),),
+    "rf": (("Paper, Theorem 4: RF stays on the curve (2 − γ)²", ON_CURVE, math.inf),),
     "raf": (
-        ("Theorem 5: RAF leaves the curve (2 − γ)²", -math.inf, ON_CURVE),
-        ("Theorem 5: RAF learns the flip, Err near 0", -math.inf, LEARNT),
+        ("Paper, Theorem 5: RAF leaves the curve (2 − γ)²", -math.inf, ON_CURVE),
+        ("Paper, Theorem 5: RAF learns the flip, Err near 0", -math.inf, LEARNT),
     ),
     "relu-raf": (("Figure 4: ReLU-RAF does not learn the flip", LEARNT, math.inf),),
 }

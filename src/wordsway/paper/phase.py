@@ -1,7 +1,8 @@
 """Where the paper's theorem ends: S of random attention over n and d.
 
-By Theorem 3, S is Ω(1) while n = O(d/log⁴d). A counting argument bounds the number of rows whose
-attention one word can win: that takes a score of about log n, and the scores AΔ of one Δ satisfy
+By the paper's Theorem 3, S is Ω(1) while n = O(d/log⁴d). A counting argument bounds the number of
+rows whose attention one word can win: that takes a score of about log n, and the scores AΔ of one Δ
+satisfy
 
     Σ_j (A_j·Δ)² ≤ ‖A‖²‖Δ‖² ≈ d(1 + √(n/d))²,
 
@@ -38,7 +39,7 @@ SLOW, FAST = -0.2, -0.3
 
 
 def theorem_line(d: float) -> float:
-    """n/d at n = d/log⁴d, Theorem 3's condition with constant 1.
+    """n/d at n = d/log⁴d, the condition of the paper's Theorem 3 with constant 1.
 
     >>> round(1 / theorem_line(64))
     299
@@ -91,9 +92,9 @@ class PhaseDiagram(GridFigure):
             f"S of random attention, first row, mean over {trials} trials. The lower left half of "
             "each tile is the attained value, the upper right half the certified upper bound; the "
             "true value lies between them. Left of the dashed line, the counting argument allows "
-            "one word to win every row at a score of log n; right of it, it does not. Theorem 3 "
-            "requires n = O(d/log⁴d): with constant 1 that is the dotted line, far to the left of "
-            "where S falls."
+            "one word to win every row at a score of log n; right of it, it does not. The paper's "
+            "Theorem 3 requires n = O(d/log⁴d): with constant 1 that is the dotted line, far to the "
+            "left of where S falls."
         )
 
     def drawing(self, data: pandas.DataFrame) -> Chart:
@@ -112,7 +113,7 @@ class PhaseDiagram(GridFigure):
             ReferenceLine(label, [line(d) for d in widths], widths, style=style)
             for label, line, style in (
                 ("n log²n = d(1 + √(n/d))²: all rows can be won left of it", counting_line, "--"),
-                ("n = d/log⁴d: Theorem 3's condition with constant 1", theorem_line, ":"),
+                ("n = d/log⁴d: the paper's condition with constant 1", theorem_line, ":"),
             )
         ]
         panel = Panel(

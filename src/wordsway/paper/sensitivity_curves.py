@@ -52,9 +52,9 @@ QUICK_LENGTHS = (10, 50, 100, 250)
 
 #: The paper's claims about S of each map as n grows.
 CLAIMS = {
-    "rf": "Theorem 1: S of RF falls like n^(−1/2)",
-    "drf": "Theorem 2: S of DRF falls like n^(−1/2), or faster",
-    "raf": "Theorem 3: S of RAF is Ω(1)",
+    "rf": "Paper, Theorem 1: S of RF falls like n^(−1/2)",
+    "drf": "Paper, Theorem 2: S of DRF falls like n^(−1/2), or faster",
+    "raf": "Paper, Theorem 3: S of RAF is Ω(1)",
     "relu-raf": "Remark: S of ReLU-RAF falls with n",
 }
 #: A slope within this of the theory's agrees with it.
@@ -194,7 +194,10 @@ class SensitivityCurves(GridFigure):
                 f"log S(L = {int(deep)}) − log S(L = {int(shallow)}): {gain}; {grows}; slope of "
                 f"the factor in n {drift}"
             )
-            claim, rule = "Theorem 2: depth helps by a constant factor", "the difference is above 0"
+            claim, rule = (
+                "Paper, Theorem 2: depth helps by a constant factor",
+                "the difference is above 0",
+            )
             verdict = decide(gain, least=0.0)
             yield Finding(self.name, claim, str(data), measured, verdict, rule)
 
