@@ -48,6 +48,7 @@ def small_layer(k: int, rng: np.random.Generator) -> tuple[BackwardLayer, torch.
     return BackwardLayer.of(math.sqrt(2 / k), z, math.sqrt(k / 2)), z
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("k", "q", "x", "draws"), [(60, 0.5, 0.5, 40), (1500, 0.15, 0.2, 15)])
 def test_states_after_one_layer_are_inside_the_frontier(k, q, x, draws):
     """Steps 3 and 4: moves and pushes that were searched for, with all numbers as they were drawn,
@@ -98,6 +99,7 @@ def test_states_after_one_layer_are_inside_the_frontier(k, q, x, draws):
     assert most < now.M
 
 
+@pytest.mark.slow
 def test_the_numbers_of_a_layer_are_above_drawn_ones():
     """Step 4 for t = 0, neuron by neuron instead of by intervals of |z|, for many sizes r."""
     rng = np.random.default_rng(6)
@@ -138,6 +140,7 @@ def test_the_numbers_of_a_layer_are_above_drawn_ones():
     assert drawn[1] > 0.9 * bounds[1] and (drawn[2:] > 0.1 * np.array(bounds[2:])).all()
 
 
+@pytest.mark.slow
 def test_sums_stay_below_chernoffs_bound():
     rng = np.random.default_rng(4)
     m, sd = -torch.rand(300, dtype=torch.float64) / 10, 0.04
@@ -243,6 +246,7 @@ def test_neurons_are_counted_in_their_interval():
             assert inside.sum() == count[place]
 
 
+@pytest.mark.slow
 def test_a_narrow_map_is_bounded():
     X, phi = ws.Sample.gaussian(13, 10, 2), ws.DRF(13, 10, 2, seed=3)  # 65 of 130 neurons are awake
     s = ws.sensitivity(phi, X, positions="all", effort=0.1)

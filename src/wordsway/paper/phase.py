@@ -93,8 +93,8 @@ class PhaseDiagram(GridFigure):
             "each tile is the attained value, the upper right half the certified upper bound; the "
             "true value lies between them. Left of the dashed line, the counting argument allows "
             "one word to win every row at a score of log n; right of it, it does not. The paper's "
-            "Theorem 3 requires n = O(d/log⁴d): with constant 1 that is the dotted line, far to the "
-            "left of where S falls."
+            "Theorem 3 requires n = O(d/log⁴d): with constant 1 that is the dotted line, far "
+            "to the left of where S falls."
         )
 
     def drawing(self, data: pandas.DataFrame) -> Chart:
