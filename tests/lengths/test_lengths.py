@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from rich.console import Console
 
 import tiny
 import wordsway as ws
@@ -25,6 +27,7 @@ from wordsway.lengths.theory import THEORY, RandomMaps
 from wordsway.lengths.windows import hosted_texts
 from wordsway.models.encoders import PairScorer
 from wordsway.models.probe import Probe
+from wordsway.render.terminal import panel
 
 SENTENCES = [
     "The film is good and the actors are fine.",
@@ -104,6 +107,50 @@ def test_triples_of_the_user_are_put_among_each_other(tmp_path: Path):
     assert all(len(text.document) == 4 for text in found.texts)
     other = hosted_texts(file, longest=4, host=DOCUMENTS)
     assert all(set(text.document) & set(SENTENCES) for text in other.texts)
+
+
+TRIPLES = """text,rewording,change
+The dose is 2 mg a day.,Take two milligrams every morning.,The dose is 20 mg a day.
+Batteries are included.,Cells come in the box.,Batteries are not included.
+The battery lasts ten hours.,One charge gives half a working day.,The battery lasts two hours.
+Refunds take five days.,Money comes back within one week.,Refunds take fifty days.
+"""
+
+
+@pytest.fixture
+def triples(tmp_path: Path) -> Path:
+    file = tmp_path / "triples.csv"
+    file.write_text(TRIPLES)
+    return file
+
+
+def test_a_rewording_is_of_the_same_size_only_where_sizes_are_matched(triples: Path):
+    assert hosted_texts(DOCUMENTS, longest=4).rewording == "rewording of the same size"
+    assert hosted_texts("gold", texts=20, longest=4).rewording == "light rewording"
+    found = hosted_texts(triples, longest=4)
+    assert found.rewording == "your rewording"
+    assert found.overlaps["rewording"] < 0.3 < found.overlaps["change"]
+    triples.write_text(TRIPLES + "This film is good.,A pleasure to see.,This film is bad.\n")
+    assert hosted_texts(triples, longest=4).rewording == "rewording"  # film → movie, by a rule
+
+
+def test_triples_are_described_in_plain_words(triples: Path):
+    console = Console(width=400, file=io.StringIO())
+    with console.capture() as shown:
+        console.print(panel(ws.length(letters, triples, windows=(1, 2, 4), baselines=False)))
+    plain = " ".join(shown.get().split())
+    assert "your changes in 4 texts of triples.csv, surrounded by other rows of the file" in plain
+    assert "your rewording 0." in plain and "same size" not in plain
+    assert "letters: the interval allows no claim" in plain or "letters: half of" in plain
+    assert "Root mean square" not in plain  # explains a table that only the page shows
+
+
+def test_a_fall_without_a_preferred_law_is_marked():
+    from wordsway.render.views.length import fall
+
+    curve = ws.length(letters, DOCUMENTS, **SMALL).models[0].curve()
+    marked = "(no law is preferred)" in fall(curve)
+    assert marked == (curve.laws.best is None)
 
 
 def test_another_seed_draws_other_texts_and_the_same_seed_the_same():

@@ -252,6 +252,8 @@ class LengthRequest(EncoderRequest):
             interrupted,
             seconds,
             versions(),
+            rewording=hosted.rewording,
+            overlaps=hosted.overlaps,
         )
 
 

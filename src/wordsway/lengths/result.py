@@ -19,7 +19,7 @@ from wordsway.auditing.scores import intervals
 from wordsway.core.laws import RESOLUTION, Interval, Laws, fit_laws, resampled
 from wordsway.core.result import SequenceResult, json_value
 from wordsway.lengths.responses import READ_OUTS, Response
-from wordsway.lengths.windows import ROLES
+from wordsway.lengths.windows import ROLES, SAME_SIZE
 
 if TYPE_CHECKING:
     import pandas
@@ -286,7 +286,11 @@ def _crossing(sizes: np.ndarray, share: np.ndarray) -> float:
 
 @dataclass(frozen=True)
 class Length(SequenceResult[ModelLength], items="models", brief="data host windows"):
-    """Models and theory over growing texts; below the distance ``level`` a change is invisible."""
+    """Models and theory over growing texts; below the distance ``level`` a change is invisible.
+
+    ``rewording`` names the edits of that role, ``overlaps`` are the median shares of words that an
+    edit has in common with its sentence, by role.
+    """
 
     models: tuple[ModelLength, ...]
     baselines: tuple[ModelLength, ...]
@@ -304,6 +308,8 @@ class Length(SequenceResult[ModelLength], items="models", brief="data host windo
     seconds: float
     versions: dict[str, str]
     files: tuple[Path, ...] = ()
+    rewording: str = SAME_SIZE
+    overlaps: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def every(self) -> tuple[ModelLength, ...]:

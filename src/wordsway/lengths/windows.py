@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from statistics import median
 
 from wordsway.auditing.background import Place, RandomWords, background, place_of
 from wordsway.auditing.cases import (
@@ -16,6 +17,7 @@ from wordsway.auditing.cases import (
     sentences,
     turning_kinds,
 )
+from wordsway.auditing.edits.edit import Edit, overlap
 from wordsway.auditing.table import read_table
 from wordsway.core.errors import InputError
 from wordsway.core.progress import Progress, silent
@@ -27,6 +29,11 @@ from wordsway.text.corpora import Text
 PLACES = {"beginning": 0.0, "middle": 0.5, "end": 1.0}
 #: What is compared: an edit with the text, or ("word") the change with a random word in its place.
 ROLES = ("change", "word", "rewording", "heavy rewording", "random")
+#: What the role "rewording" is: a rule's edit with about as many changed words as the change, a
+#: light rewording of a gold triple, or the rewording of a row of the user's table.
+SAME_SIZE, LIGHT, YOURS = "rewording of the same size", "light rewording", "your rewording"
+#: Of a table, if it is a rule's edit in some texts, whose size is nearer to that of the change.
+MIXED = "rewording"
 #: Documents that filler is taken from, and their least number of sentences.
 FILLER, FILLER_SENTENCES = 500, 2
 
@@ -77,13 +84,27 @@ class HostedText:
 @dataclass(frozen=True)
 class HostedTexts:
     """The texts of a study; ``source`` and ``host`` say where they and their surroundings come
-    from, ``too_long`` how many did not fit into a model.
+    from, ``too_long`` how many did not fit into a model, ``rewording`` what kind of text the role
+    of that name is.
     """
 
     texts: tuple[HostedText, ...]
     source: str
     host: str
     too_long: int = 0
+    rewording: str = SAME_SIZE
+
+    @property
+    def overlaps(self) -> dict[str, float]:
+        """The median over texts of the words that a sentence and its edit have in common, as a
+        share of those of either, by role.
+        """
+        found: dict[str, list[float]] = {}
+        for text in self.texts:
+            sentence = text.document[text.at]
+            for role, place in text.edits.items():
+                found.setdefault(role, []).append(overlap(sentence, place.edited(sentence)))
+        return {role: median(shares) for role, shares in found.items()}
 
 
 def hosted_texts(
@@ -128,6 +149,7 @@ def hosted_texts(
         found = _in_documents(data, wanted, 1 if name != "own" else longest, seed, encoding)
     surround = _surroundings(name, data, single, encoding, seed)
     hosted: list[HostedText] = []
+    given = set()
     too_long = 0
     for case, field, document, at in found:
         if name != "own":
@@ -136,6 +158,7 @@ def hosted_texts(
         text, places = one.window(longest)
         if fits([text, *(place.edited(text) for place in places)]):
             hosted.append(one)
+            given.add(_rewording(case).strength == "rewording")
         else:
             too_long += 1
         progress("finding texts", len(hosted), texts)
@@ -148,7 +171,9 @@ def hosted_texts(
             "take smaller windows, other kinds, or longer documents",
         )
     spelled = name if isinstance(name, str) else getattr(name, "name", "documents")
-    return HostedTexts(tuple(hosted), str(source), str(spelled), too_long)
+    of_table = YOURS if given == {True} else MIXED
+    label = SAME_SIZE if not single else LIGHT if str(data) in GOLD else of_table
+    return HostedTexts(tuple(hosted), str(source), str(spelled), too_long, label)
 
 
 def _single_texts(data: str | Path | Sequence[str], encoding: str | None) -> bool:
@@ -241,13 +266,17 @@ def _surroundings(
 
 def _chosen(case: Case, seed: int) -> dict[str, Place]:
     """The edits of a case by role."""
-    change = case.edits[0]
-    kept = [edit for edit in case.edits if edit.role == "keeping"]
-    size = change.words_changed
-    rewording = min(kept, key=lambda edit: abs(edit.words_changed - size))
-    heavy = [edit for edit in kept if edit.strength == "heavy" and edit is not rewording]
+    change, rewording = case.edits[0], _rewording(case)
+    heavy = [edit for edit in case.edits if edit.strength == "heavy" and edit is not rewording]
     by_letters = RandomWords(lambda texts: [len(text) for text in texts])
     (other,) = background(case.text, change.place, 1, seed, by_letters)
     found = {"change": change.place, "rewording": rewording.place}
     found |= {"heavy rewording": heavy[0].place} if heavy else {}
     return found | {"random": place_of(case.text, other)}
+
+
+def _rewording(case: Case) -> Edit:
+    """The meaning-preserving edit whose number of changed words is nearest to the change's."""
+    kept = [edit for edit in case.edits if edit.role == "keeping"]
+    size = case.edits[0].words_changed
+    return min(kept, key=lambda edit: abs(edit.words_changed - size))

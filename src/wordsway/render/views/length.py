@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import PurePath
 from typing import Any
 
 from wordsway.core.chart import Chart, Curve, Panel, ReferenceLine
@@ -10,6 +11,7 @@ from wordsway.core.escape import shortened
 from wordsway.core.format import format_seconds
 from wordsway.core.laws import Laws
 from wordsway.lengths.result import Length, LengthCurve, ModelLength
+from wordsway.lengths.windows import MIXED, ROLES, YOURS
 from wordsway.render import blocks as b
 from wordsway.render.numbers import number
 from wordsway.render.views.common import band, provenance
@@ -18,10 +20,11 @@ from wordsway.render.views.common import band, provenance
 DONE = {
     "change": "change of meaning",
     "word": "the word alone",
-    "rewording": "rewording of the same size",
     "heavy rewording": "rewording of most words",
     "random": "random word",
 }
+#: Read-outs that are drawn over layers, in tables and pictures that only the page shows.
+DRAWN = ("rows", "mean", "last")
 MEANINGS = {
     "change": "‖v′ − v‖/‖v‖ of the output: how far the edit moves it, relative to its size. Means "
     "are geometric; intervals are 95 % over texts.",
@@ -33,23 +36,18 @@ MEANINGS = {
     "interval of the differences allows a choice; otherwise –.",
     "invisible": "The share of changed texts whose cosine with the original is above 1 − level.",
     "discrimination": "The share of texts that the change of meaning moves farther than a "
-    "rewording does. 0.5 is a coin. A change that moves positions (negation) has an "
+    "rewording does. 0.5 is a coin. A rewording that replaces more words than the change moves "
+    "most models farther for that reason alone. A change that moves positions (negation) has an "
     "advantage over a rewording that does not; antonyms have none.",
     "rows": "Root mean square over the other words' rows of their relative change.",
     "mean": "The same of the mean over all rows, which most embeddings are.",
     "last": "The same of the last row, from which a decoder predicts.",
 }
-#: Read-outs that are drawn over layers.
-DRAWN = ("rows", "mean", "last")
 
 
 def length_view(found: Length) -> b.ResultView:
     """A sentence per model, tables of curves and laws, layers, and the picture."""
-    kinds = ", ".join(found.kinds)
-    count = f"{found.texts} texts of {found.data}"
-    blocks: list[b.Block] = [
-        b.headline(f"How long before one word drowns? {kinds} in {count}, host: {found.host}")
-    ]
+    blocks: list[b.Block] = [b.headline(f"How long before one word drowns? {_subject(found)}")]
     blocks += [b.plain(sentence) for model in found.models for sentence in said(model, found)]
     blocks += [
         b.soft(f"{one.name}, the word alone: {fall(one.curve('word'))}") for one in found.baselines
@@ -57,13 +55,15 @@ def length_view(found: Length) -> b.ResultView:
     blocks.append(_curves(found))
     if any(model.discrimination for model in found.models):
         blocks.append(_discrimination(found))
+        blocks += [b.soft(_overlaps(found))] if found.overlaps else []
     blocks.append(b.Fold("Laws", [_laws(found)], open=False))
     for model in found.models:
         if model.layers:
-            table = _layers(model)
-            blocks.append(b.Fold(f"Layers of {model.name}", [table], open=False, terminal=False))
+            read_outs = b.Explanation({one: MEANINGS[one] for one in DRAWN})
+            inside: list[b.Block] = [_layers(model), read_outs]
+            blocks.append(b.Fold(f"Layers of {model.name}", inside, open=False, terminal=False))
     blocks.append(picture(found))
-    blocks.append(b.Explanation(MEANINGS))
+    blocks.append(b.Explanation({name: one for name, one in MEANINGS.items() if name not in DRAWN}))
     if found.too_long:
         blocks.append(b.soft(f"{found.too_long} texts are too long for a model and were left out"))
     blocks += [b.warning(f"{name}: {reason}") for name, reason in found.failed[:5]]
@@ -84,13 +84,38 @@ def length_view(found: Length) -> b.ResultView:
     )
 
 
+def _subject(found: Length) -> str:
+    """What was changed in which texts, and what surrounds it."""
+    kinds = ", ".join("your changes" if kind == "own" else kind for kind in found.kinds)
+    given = found.rewording in (YOURS, MIXED)
+    around = {
+        "own": "inside their own documents",
+        "filler": f"surrounded by other {'rows of the file' if given else 'texts of the data'}",
+    }.get(found.host, f"surrounded by sentences of {PurePath(found.host).name}")
+    return f"{kinds} in {found.texts} texts of {PurePath(found.data).name}, {around}"
+
+
+def _done(found: Length, role: str) -> str:
+    return found.rewording if role == "rewording" else DONE[role]
+
+
+def _overlaps(found: Length) -> str:
+    """The median word overlap of the change and of the rewordings with the text."""
+    roles = [role for role in ROLES if role != "random" and role in found.overlaps]
+    shares = ", ".join(f"{_done(found, role)} {found.overlaps[role]:.2f}" for role in roles)
+    rules = " (in some texts a rule's edit, nearer in size than yours)"
+    mixed = rules if found.rewording == MIXED else ""
+    return f"Median word overlap with the sentence: {shares}{mixed}"
+
+
 def said(model: ModelLength, found: Length) -> list[str]:
+    """When half of the changes are invisible, then how far they move the model."""
     change, word = model.curve(), model.curve("word")
     return [
-        f"{model.name}, the word alone: {_ends(word)}: {fall(word)}.",
+        f"{model.name}: {_visibility(change, found.level)}",
+        f"  The word alone: {_ends(word)}: {fall(word)}.",
         f"  The whole change: {_ends(change)}: {fall(change)}."
         + (_SHIFTED if change.laws.best == "floor" and word.laws.best != "floor" else ""),
-        _visibility(change, found.level),
     ]
 
 
@@ -116,27 +141,32 @@ def fall(curve: LengthCurve) -> str:
         return f"it falls up to about {law.begins:.0f} tokens, then stays near {level}"
     if curve.laws.best == "logarithm":
         return "it falls with log n"
-    return f"it falls like n^{curve.laws['power'].exponent:.2f}"
+    preferred = "" if curve.laws.best else " (no law is preferred)"
+    return f"it falls like n^{curve.laws['power'].exponent:.2f}{preferred}"
 
 
 def _visibility(curve: LengthCurve, level: float) -> str:
     above = f"a cosine above {1 - level:g} with the original"
     claim, tokens = curve.invisible.claim, curve.invisible.tokens
     if claim == "from" and tokens is not None:
-        return f"  Half of the changed texts have {above} from {tokens:.0f} tokens on."
+        return f"half of the changed texts have {above} from {tokens:.0f} tokens on."
     if claim == "always":
-        return f"  Half of the changed texts have {above} at every length."
+        return f"half of the changed texts have {above} at every length."
     last = f"{curve.points[-1].tokens:.0f} tokens"
     if claim == "never":
-        return f"  More than half of the changed texts stay below {above} up to {last}."
-    return f"  The interval allows no claim about when half of the changed texts have {above}."
+        return f"more than half of the changed texts stay below {above} up to {last}."
+    shares = f"{curve.points[0].below:.0%} do at {curve.points[0].tokens:.0f} tokens"
+    return (
+        f"the interval allows no claim about when half of the changed texts have {above}; "
+        f"{shares}, {curve.points[-1].below:.0%} at {last}."
+    )
 
 
 def _curves(found: Length) -> b.Table:
     rows = [
         [
             model.name,
-            DONE[curve.role],
+            _done(found, curve.role),
             *(f"{number(point.change)} ({point.tokens:.0f})" for point in curve.points),
         ]
         for model, curve in _shown(found)
@@ -167,7 +197,7 @@ def _discrimination(found: Length) -> b.Table:
         for against in dict.fromkeys(one.against for one in model.discrimination):
             scores = [one for one in model.discrimination if one.against == against]
             cells = [f"{one.auc:.2f} [{one.low:.2f}, {one.high:.2f}]" for one in scores]
-            rows.append([model.name, DONE[against], *cells])
+            rows.append([model.name, _done(found, against), *cells])
     return _by_window(found, "against", rows, "Change of meaning farther than rewording", 20)
 
 
@@ -183,7 +213,7 @@ def _laws(found: Length) -> b.Table:
 
     columns = [
         b.Column("model", "text", cell=lambda row: row[0].name),
-        b.Column("edit", "text", cell=lambda row: DONE[row[1].role]),
+        b.Column("edit", "text", cell=lambda row: _done(found, row[1].role)),
         b.Column("best", "text", cell=lambda row: row[1].laws.best or "–"),
         b.Column("power: e", cell=lambda row: f"{row[1].laws['power'].exponent:.2f}"),
         b.Column("floor: e", cell=lambda row: floor(row[1].laws)),
@@ -236,9 +266,12 @@ def _moves(found: Length, role: str) -> Panel:
             references.append(
                 ReferenceLine(shortened(model.name, 40), _tokens(points), values, style=style)
             )
+    if found.kinds == ("negation",):
+        title = _NEGATION[role]
+    else:
+        title = f"{', '.join(found.kinds)}: {_TITLES[role]}"
     return Panel(
-        f"{', '.join(found.kinds)}: "
-        + ("the word alone" if role == "word" else "the whole change, positions included"),
+        title,
         curves,
         references,
         logarithmic=True,
@@ -247,6 +280,11 @@ def _moves(found: Length, role: str) -> Panel:
     )
 
 
+_TITLES = {"word": "the word against a random word, equal length", "change": "the whole change"}
+_NEGATION = {
+    "word": "“not” against a random word, equal length",
+    "change": "the whole negation (positions move)",
+}
 _STYLES: tuple[Any, ...] = (":", "--", "-.", "-", (0, (1, 3)), (0, (6, 3)))
 
 
