@@ -145,6 +145,25 @@ def test_triples_are_described_in_plain_words(triples: Path):
     assert "Root mean square" not in plain  # explains a table that only the page shows
 
 
+def test_default_windows_fit_a_small_table(triples: Path):
+    assert LengthRequest(letters, triples).sizes == (1, 2, 4)
+    assert LengthRequest(letters, triples, host=DOCUMENTS).sizes == (1, 2, 4, 8, 16)
+    assert LengthRequest(letters, DOCUMENTS).sizes == (1, 2, 4, 8, 16)
+    with pytest.raises(InputError, match="--windows 1,2,4"):  # before a model is loaded
+        LengthRequest("no such model", triples, windows=(1, 2, 8)).hosted()
+    triples.write_text("\n".join(TRIPLES.splitlines()[:3]))
+    with pytest.raises(InputError, match="add rows"):
+        LengthRequest(letters, triples).hosted()
+
+
+def test_a_text_with_several_rows_is_in_a_window_once(triples: Path):
+    again = "Batteries are included.,Cells come in the box.,Batteries were included.\n"
+    triples.write_text(TRIPLES + 3 * again)
+    for text in hosted_texts(triples, longest=4).texts:
+        assert len(set(text.document)) == 4
+    assert LengthRequest(letters, triples).sizes == (1, 2, 4)
+
+
 def test_a_fall_without_a_preferred_law_is_marked():
     from wordsway.render.views.length import fall
 

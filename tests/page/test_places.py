@@ -191,7 +191,7 @@ def test_no_folder_outside_of_the_root(client, folder):
 def test_length_draws_a_curve_and_gives_the_same_numbers_as_the_verb(tab, client):
     """Gold texts: no reviews are read."""
     import wordsway as ws
-    from wordsway.lengths.length import WINDOWS
+    from wordsway.lengths.windows import WINDOWS
 
     tab.goto("/length?data=everyday&texts=8")
     tab.locator("form.ask button.primary").click()

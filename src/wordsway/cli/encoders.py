@@ -166,7 +166,9 @@ class LengthOptions:
     kinds: list[str] | None = opt.option(
         None, "A kind of meaning-changing edit; may be repeated; default negation.", "--kind"
     )
-    windows: str = opt.option("1,2,4,8,16", "Lengths of the texts, in sentences.")
+    windows: str | None = opt.option(
+        None, "Lengths of the texts, in sentences; default 1,2,4,8,16, fewer for small tables."
+    )
     texts: int | None = opt.option(None, "Number of texts; default 200, or 40 with --quick.")
     quick: bool = opt.flag("--quick", "40 texts instead of 200.")
     host: str | None = opt.option(
@@ -204,7 +206,8 @@ def length_command(
     from wordsway.auditing.running import forecast_request
     from wordsway.lengths.length import LengthRequest, length
 
-    asked = opt.given(measured) | encoders.how | {"windows": _sizes(measured.windows)}
+    windows = None if measured.windows is None else _sizes(measured.windows)
+    asked = opt.given(measured) | encoders.how | {"windows": windows}
     with progress_line() as progress:
         if run.forecast:
             request = LengthRequest(encoders.models, **asked)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -31,12 +31,12 @@ from wordsway.engine.store import Store
 from wordsway.lengths.responses import Response, WindowText, responses
 from wordsway.lengths.result import Length, MeasuredText, ModelLength
 from wordsway.lengths.theory import THEORY, RandomMaps
-from wordsway.lengths.windows import PLACES, HostedTexts, hosted_texts
+from wordsway.lengths.windows import PLACES, HostedTexts, default_windows, hosted_texts
 from wordsway.models.files import ModelName, locate
 from wordsway.models.probe import Probe
 
-#: Sentences of a window, and the cosine distance below which a change is invisible.
-WINDOWS, LEVEL = (1, 2, 4, 8, 16), 0.05
+#: The cosine distance below which a change is invisible.
+LEVEL = 0.05
 TARGETS = ("pooled", "last-token")
 #: Sentences of a job.
 CHUNK = 32
@@ -99,7 +99,8 @@ class LengthRequest(EncoderRequest):
         or one of its fields, or a file of triples or pairs
     kinds : kinds of meaning-changing edits, which take turns; negation by default, and all kinds of
         a file of triples or pairs
-    windows : sentences of each text
+    windows : sentences of each text; 1, 2, 4, 8, 16 by default, or those that a small table of
+        triples or pairs has texts for
     texts : how many, one per document: 200, 40 if ``quick``
     host : what surrounds the sentence: "own" (its document), "filler" (other texts of the data), or
         a file or a list of documents. By default "own", and "filler" for triples and pairs
@@ -113,7 +114,7 @@ class LengthRequest(EncoderRequest):
 
     data: str | Path | Several[str] = "imdb"
     target: int | str = "pooled"
-    windows: Several[Count] = WINDOWS
+    windows: Several[Count] | None = None
     host: str | Path | Several[str] | None = None
     place: str = "own"
     level: float = LEVEL
@@ -125,7 +126,7 @@ class LengthRequest(EncoderRequest):
                 f"a place among own, {', '.join(PLACES)}", repr(self.place), "choose one of them"
             )
         if len(self.sizes) < 3:
-            raise InputError("at least three windows", str(list(self.windows)), "such as 1, 4, 16")
+            raise InputError("at least three windows", str(list(self.sizes)), "such as 1, 4, 16")
         if str(self.target) not in (*TARGETS, "input", "last") and not str(self.target).isdigit():
             raise InputError(
                 f"a target: {', '.join(TARGETS)} or a layer", repr(self.target), "choose one"
@@ -133,22 +134,28 @@ class LengthRequest(EncoderRequest):
         if not 0 < self.level <= 2:
             raise InputError("a cosine distance above 0", self.level, "such as 0.05")
 
-    @property
+    @cached_property
     def sizes(self) -> tuple[int, ...]:
         """Sentences of the windows in growing order, each once."""
+        if self.windows is None:
+            return default_windows(self.data, self.host, self.encoding)
         return tuple(sorted(set(self.windows)))
 
     def hosted(self, progress: Progress = silent) -> HostedTexts:
         """The texts and their edits; each fits into every model."""
-        probes = [
-            Probe(one.model, device=self.device) if isinstance(one, ModelName) else one
-            for one in self.encoders
-        ]
-        readers = [one for one in probes if isinstance(one, Probe)]
+
+        @cache
+        def readers() -> list[Probe]:
+            """The models, loaded when the first text was found."""
+            probes = [
+                Probe(one.model, device=self.device) if isinstance(one, ModelName) else one
+                for one in self.encoders
+            ]
+            return [one for one in probes if isinstance(one, Probe)]
 
         def fits(texts: Sequence[str]) -> bool:
             try:
-                for one in readers:
+                for one in readers():
                     one.ids_of(texts)
             except InputError:
                 return False
@@ -159,7 +166,7 @@ class LengthRequest(EncoderRequest):
             host=self.host,
             kinds=self.kinds,
             texts=self.count,
-            longest=max(self.windows),
+            longest=self.sizes[-1],
             fits=fits,
             seed=self.seed,
             encoding=self.encoding,

@@ -25,6 +25,8 @@ from wordsway.core.seeds import derive
 from wordsway.text import corpus
 from wordsway.text.corpora import Text
 
+#: Sentences of a window, by default.
+WINDOWS = (1, 2, 4, 8, 16)
 #: Where the edited sentence stands in its window: the share of the other sentences before it.
 PLACES = {"beginning": 0.0, "middle": 0.5, "end": 1.0}
 #: What is compared: an edit with the text, or ("word") the change with a random word in its place.
@@ -186,6 +188,29 @@ def _single_texts(data: str | Path | Sequence[str], encoding: str | None) -> boo
     return bool(table.triples or table.pairs)
 
 
+def default_windows(
+    data: str | Path | Sequence[str],
+    host: str | Path | Sequence[str] | None = None,
+    encoding: str | None = None,
+) -> tuple[int, ...]:
+    """`WINDOWS`, up to the number of texts of a table whose rows surround each other."""
+    if host not in (None, "filler") or str(data) in GOLD or not _single_texts(data, encoding):
+        return WINDOWS
+    assert isinstance(data, (str, Path))
+    table = read_table(data, encoding)
+    count = len({*(row.text for row in table.triples), *(row.a for row in table.pairs)})
+    return _fitting(count)
+
+
+def _fitting(count: int) -> tuple[int, ...]:
+    """At least three windows, for that number of texts.
+
+    >>> _fitting(12), _fitting(3)
+    ((1, 2, 4, 8), (1, 2, 3))
+    """
+    return (1, 2, 3) if count < WINDOWS[2] else tuple(size for size in WINDOWS if size <= count)
+
+
 @lru_cache(maxsize=2)
 def _reviews(sentences_at_least: int) -> tuple[Text, ...]:
     return tuple(_long(corpus("imdb"), sentences_at_least))
@@ -248,12 +273,19 @@ def _surroundings(
     elif host == "filler":
         for case in collect(data, texts=10**6, seed=derive(seed, "host"), encoding=encoding).cases:
             pools.setdefault(case.id.rpartition(" ")[0], []).append(case.text)
+        # A text may have several rows; a window contains it once.
+        pools = {field: list(dict.fromkeys(pool)) for field, pool in pools.items()}
 
     def surrounded(sentence: str, field: str, size: int) -> tuple[list[str], int]:
         pool = pools.get(field) or pools[""]
         if len(pool) < size:
+            smaller = ",".join(map(str, _fitting(len(pool))))
             raise InputError(
-                f"{size} sentences around each text", str(len(pool)), "take smaller windows"
+                f"{size} texts for the largest window",
+                str(len(pool)),
+                f"take smaller windows (--windows {smaller}), or documents as host (--host FILE)"
+                if len(pool) > 2
+                else "add rows, or take documents as host (--host FILE)",
             )
         start = derive(seed, "filler", sentence) % len(pool)
         others = [pool[(start + step) % len(pool)] for step in range(size)]

@@ -7,8 +7,9 @@ from typing import Any
 
 from wordsway.auditing.edits import TURNING
 from wordsway.core.errors import WordswayError
-from wordsway.lengths.length import WINDOWS, length
+from wordsway.lengths.length import length
 from wordsway.lengths.result import Length, ModelLength
+from wordsway.lengths.windows import WINDOWS
 from wordsway.page.commands import line, script
 from wordsway.page.worker import WorkerState, file_event, key_of
 from wordsway.render.views.length import DRAWN, MEANINGS, fall, said
