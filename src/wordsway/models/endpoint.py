@@ -328,7 +328,7 @@ def _checked_url(url: str, allow_http: bool) -> str:
         raise InputError(
             "https, or http to this machine",
             f"http to {parts.hostname}",
-            "texts would travel unencrypted: use https, or pass allow_http=True",
+            "texts would travel unencrypted: use https, or in Python Endpoint(…, allow_http=True)",
         )
     path = parts.path.rstrip("/")
     path = path if path.endswith("/embeddings") else f"{path}/embeddings"

@@ -155,10 +155,10 @@ def _visibility(curve: LengthCurve, level: float) -> str:
     last = f"{curve.points[-1].tokens:.0f} tokens"
     if claim == "never":
         return f"more than half of the changed texts stay below {above} up to {last}."
-    shares = f"{curve.points[0].below:.0%} do at {curve.points[0].tokens:.0f} tokens"
+    shares = f"{100 * curve.points[0].below:.0f} % do at {curve.points[0].tokens:.0f} tokens"
     return (
         f"the interval allows no claim about when half of the changed texts have {above}; "
-        f"{shares}, {curve.points[-1].below:.0%} at {last}."
+        f"{shares}, {100 * curve.points[-1].below:.0f} % at {last}."
     )
 
 
