@@ -164,6 +164,16 @@ def test_a_text_with_several_rows_is_in_a_window_once(triples: Path):
     assert LengthRequest(letters, triples).sizes == (1, 2, 4)
 
 
+def test_panels_name_what_is_compared(triples: Path):
+    from wordsway.render.views.length import picture
+
+    word, change, *_ = (one.title for one in picture(ws.length(letters, DOCUMENTS, **SMALL)).panels)
+    assert word == "“not” against a random word, equal length"
+    assert change == "the whole negation (positions move)"
+    found = ws.length(letters, triples, baselines=False)
+    assert picture(found).panels[1].title == "your changes: the whole change"
+
+
 def test_a_fall_without_a_preferred_law_is_marked():
     from wordsway.render.views.length import fall
 

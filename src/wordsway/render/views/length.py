@@ -86,13 +86,16 @@ def length_view(found: Length) -> b.ResultView:
 
 def _subject(found: Length) -> str:
     """What was changed in which texts, and what surrounds it."""
-    kinds = ", ".join("your changes" if kind == "own" else kind for kind in found.kinds)
     given = found.rewording in (YOURS, MIXED)
     around = {
         "own": "inside their own documents",
         "filler": f"surrounded by other {'rows of the file' if given else 'texts of the data'}",
     }.get(found.host, f"surrounded by sentences of {PurePath(found.host).name}")
-    return f"{kinds} in {found.texts} texts of {PurePath(found.data).name}, {around}"
+    return f"{_kinds(found)} in {found.texts} texts of {PurePath(found.data).name}, {around}"
+
+
+def _kinds(found: Length) -> str:
+    return ", ".join("your changes" if kind == "own" else kind for kind in found.kinds)
 
 
 def _done(found: Length, role: str) -> str:
@@ -266,12 +269,9 @@ def _moves(found: Length, role: str) -> Panel:
             references.append(
                 ReferenceLine(shortened(model.name, 40), _tokens(points), values, style=style)
             )
-    if found.kinds == ("negation",):
-        title = _NEGATION[role]
-    else:
-        title = f"{', '.join(found.kinds)}: {_TITLES[role]}"
+    negated = found.kinds == ("negation",)
     return Panel(
-        title,
+        _NEGATION[role] if negated else f"{_kinds(found)}: {_TITLES[role]}",
         curves,
         references,
         logarithmic=True,
