@@ -46,6 +46,7 @@ REVIEWS = "".join(
     for number in range(12)
 )
 FILES = {
+    "modals.txt": "can\nmay\nmust\nnever\n",
     "reviews.csv": f"review,stars\n{REVIEWS}",
     "labelled.csv": f"text,label\n{REVIEWS}",
     "pairs.csv": "a,b\nthe film was good,the film was bad\n",
