@@ -17,8 +17,9 @@ from wordsway.auditing.audit import CHUNK, AuditRequest
 from wordsway.auditing.cases import collect
 from wordsway.auditing.running import forecast_request
 from wordsway.cli.app import run
-from wordsway.core.errors import InputError
-from wordsway.engine.workers import LocalWorkers
+from wordsway.core.errors import InputError, WordswayError
+from wordsway.engine.provenance import Provenance
+from wordsway.engine.workers import JobOutcome, LocalWorkers, work
 from wordsway.models.files import ModelName
 
 TEXTS = [
@@ -139,6 +140,27 @@ def test_texts_that_fail_are_told(model: str) -> None:
     long = "it's a fine film, and he is good, " + "it's very very fine, " * 8 + "too."
     found = ws.audit(model, [*TEXTS, long], draws=0, workers=1)
     assert len(found.failed) == 1 and "at most 64 tokens" in found.failed[0][1].reason
+
+
+def test_a_baseline_without_results_is_left_out(
+    model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(part: str) -> Here:
+        def outcome(job: Any) -> JobOutcome:
+            failed = JobOutcome(job, None, {}, "no")
+            return failed if part in job.model else work(job, Provenance())
+
+        return Here(outcome)
+
+    monkeypatch.setattr("wordsway.engine.run.LocalWorkers", lambda *_: failing(":random"))
+    found = ws.audit(model, TEXTS[:2], draws=0, out=tmp_path / "twin")
+    assert [one.name for one in found.baselines] == ["word overlap", "mean of word vectors"]
+    (line,) = found.left_out
+    assert line.startswith("Left out of the baselines:") and "--retry-failed" in line
+    assert "Left out of the baselines" in (tmp_path / "twin" / "index.html").read_text("utf-8")
+    monkeypatch.setattr("wordsway.engine.run.LocalWorkers", lambda *_: failing(""))
+    with pytest.raises(WordswayError, match=r"has no results .*--retry-failed"):
+        ws.audit(model, TEXTS[:2], draws=0, out=tmp_path / "model")
 
 
 @pytest.mark.slow

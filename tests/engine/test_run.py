@@ -160,6 +160,8 @@ def test_a_job_that_kills_its_worker_is_given_up(
     tally = run_jobs(small_cells(2), Store(tmp_path), OnThese(pool))
     assert len(tally.failed) == 2
     assert all("died 3 times" in error for error in tally.failed.values())
+    again = run_jobs(small_cells(2), Store(tmp_path), OnThese(Here(fake)))
+    assert again.done == 2 and not again.skipped and Store(tmp_path).failures() == {}
 
 
 @pytest.mark.slow

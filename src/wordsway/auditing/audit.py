@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -240,6 +240,7 @@ def audit(
         run.interrupted,
         time.perf_counter() - started,
         versions(),
+        left_out=tuple(run.left_out),
     )
     return result if folder is None else write(result, folder)
 
@@ -256,6 +257,7 @@ class _AuditRun:
     documents: Sequence[str] | None
     progress: Progress
     interrupted: bool = False
+    left_out: list[str] = field(default_factory=list)
     #: The first encoder whose tokens have vectors of their own.
     with_words: Encoder | None = None
 
@@ -284,8 +286,14 @@ class _AuditRun:
         if self.with_words is not None:
             means = encoder_for(word_means(self.with_words.probe))
             found.append(self.here(means, MEANS, 0))
-        twins = self.request.twins
-        return found + [self.named(one, baseline=True) for one in twins if not self.interrupted]
+        for twin in self.request.twins:
+            if self.interrupted:
+                break
+            try:
+                found.append(self.named(twin, baseline=True))
+            except NoResults as error:
+                self.left_out.append(f"Left out of the baselines: {error}.")
+        return found
 
     def here(
         self, encoder: AnyEncoder, name: str, draws: int, documents: Sequence[str] | None = None
@@ -331,6 +339,10 @@ class _AuditRun:
         )
 
 
+class NoResults(WordswayError):
+    """No text of a model was measured."""
+
+
 def write(found: Audit, folder: Path) -> Audit:
     """Write the page, a picture and the tables; return the result with its files."""
     names = ("index.html", "audit.svg", "audit.csv", "edits.csv", "edits.parquet", "audit.json")
@@ -366,5 +378,6 @@ def _measured(
             measured.append(Measured(case.id, case.text, case.edits, tuple(effects)))
     if not measured:
         reason = failed[0].reason if failed else "interrupted before the first text was done"
-        raise WordswayError(f"{name} has no results ({reason}): run the same command again")
+        again = " with --retry-failed (retry_failed=True in Python)" if failed else ""
+        raise NoResults(f"{name} has no results ({reason}): run the same command again{again}")
     return measured, failed

@@ -105,7 +105,7 @@ class Audit(SequenceResult[ModelAudit], items="models", brief="data texts target
     harmless edits where there is no rewording. ``baselines`` are models without understanding,
     ``data`` are the texts, ``texts`` how many of them, ``target`` what was compared, ``draws`` the
     number of random words per edit, ``refused`` rows that could not be used, ``gate`` the scores
-    below ``fail_under``.
+    below ``fail_under``, ``left_out`` a line for every baseline without results.
     """
 
     models: tuple[ModelAudit, ...]
@@ -122,6 +122,7 @@ class Audit(SequenceResult[ModelAudit], items="models", brief="data texts target
     seconds: float
     versions: dict[str, str]
     files: tuple[Path, ...] = ()
+    left_out: tuple[str, ...] = ()
 
     @property
     def failed(self) -> list[tuple[str, RefusedRow]]:

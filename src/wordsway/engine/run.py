@@ -20,7 +20,7 @@ from wordsway.engine.provenance import (
     provenance_of,
 )
 from wordsway.engine.store import Record, Store
-from wordsway.engine.workers import Executor, JobOutcome, LocalWorkers, cores
+from wordsway.engine.workers import WORKER_DIED, Executor, JobOutcome, LocalWorkers, cores
 
 log = logging.getLogger("wordsway")
 #: Seconds of the smallest job, so that its share of progress is never zero.
@@ -126,7 +126,11 @@ def run_jobs(
     tally = Tally(len(unique), len(unique) - len(left), what)
     if not retry_failed:
         failures = store.failures()
-        tally.skipped = {job.key: failures[job.key] for job in left if job.key in failures}
+        tally.skipped = {
+            job.key: failures[job.key]
+            for job in left
+            if not failures.get(job.key, WORKER_DIED).startswith(WORKER_DIED)
+        }
         left = [job for job in left if job.key not in tally.skipped]
     progress(f"{what} to do: {len(left):,}", 0, 0)
     provenance = provenance_of(list(unique.values()), store)

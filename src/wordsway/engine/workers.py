@@ -29,8 +29,10 @@ from wordsway.core.runtime import end_with_input, peak_bytes, python_process, re
 from wordsway.engine.job import Job
 from wordsway.engine.provenance import Provenance, ProvenanceMismatch
 
-#: A job whose worker died this often is recorded as failed.
+#: A job whose worker died this often is recorded as failed, with an error that begins like this;
+#: the next run tries it again.
 DEATHS = 3
+WORKER_DIED = "its worker died"
 #: Seconds of a job after which freed memory is returned to the system.
 LONG = 1.0
 
@@ -147,7 +149,7 @@ class LocalWorkers:
                 waiting.appendleft(job)
                 return None
             how = exit_reason(process.returncode)
-            why = f"its worker died {DEATHS} times, the last time with {how}"
+            why = f"{WORKER_DIED} {DEATHS} times, the last time with {how}"
             return JobOutcome(job, None, {}, why)
         worker.job = None
         return outcome

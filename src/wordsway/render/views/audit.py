@@ -69,6 +69,7 @@ def audit_view(audit: Audit) -> b.ResultView:
         *(b.plain(str(one)) for one in audit.differences),
         _levels(audit),
         *([_by_kind(audit)] if audit.kinds else []),
+        *(b.warning(line) for line in audit.left_out),
         *([b.warning(few)] if few else []),
         *([b.warning(SWAPPED)] if _swapped(audit) else []),
         *_paired(audit),
