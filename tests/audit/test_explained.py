@@ -11,8 +11,9 @@ import pytest
 
 from benchmarks import league
 from examples import audit
+from wordsway.auditing.edits.edit import Edit
 from wordsway.auditing.result import ModelAudit, verdict
-from wordsway.auditing.scores import LevelScore, intervals
+from wordsway.auditing.scores import LevelScore, Measured, intervals
 from wordsway.auditing.table import LONGEST, read_table
 from wordsway.core.errors import InputError
 from wordsway.render.views.audit import few_texts
@@ -35,7 +36,7 @@ def test_the_sentence_about_the_issue_s_model() -> None:
     """The same model, as version 0.2.0 praised it and as it is."""
     beside = [model("word overlap", rewording=0.1)]
     said = verdict(model(small=0.91, rewording=0.12), beside)
-    for part in ("0.91", "does not track the meaning", "12 of 100", "understanding 10"):
+    for part in ("0.91", "does not track the meaning", "12 of 100", "baselines 10"):
         assert part in said
 
 
@@ -71,7 +72,37 @@ def test_a_few_texts_are_no_proof() -> None:
     few = {"small": level(0.5, 2)}
     one = replace(found.models[0], kinds=(replace(found.models[0].kinds[0], kind="u", levels=few),))
     assert few_texts(replace(found, models=(one,))).endswith("the sentences above: u (2).")
-    assert "too few for a statement" in verdict(replace(one, levels=few))
+    assert "20 texts or more are needed" in verdict(replace(one, levels=few))
+    beside = [model(rewording=0.0), model(rewording=0.25)]
+    few["rewording"] = level(0.25, 12)
+    assert verdict(replace(one, levels=few), beside) == (
+        "places a rewording closer than the change in 0.25 (0.08 to 0.54) of comparisons on 12 "
+        "texts (baselines 0.00 to 0.25). 20 texts or more are needed for a firm statement."
+    )
+    assert "No text has a rewording" not in verdict(replace(one, levels=few | {"small": level(1)}))
+
+
+def reacting(count: int) -> ModelAudit:
+    """A model that reacts more to the change than to a harmless edit in ``count`` of 100 texts."""
+    edits = (
+        Edit("It is good.", 6, "good", "bad", "antonyms", "turning"),
+        Edit("It is good.", 6, "good", "fine", "synonyms", "keeping"),
+    )
+    effect = audit("a text").models[0].measured[0].changes[0]
+    harmless = replace(effect, value=0.5)
+    found = [
+        Measured(str(at), "It is good.", edits, (replace(effect, value=moved), harmless))
+        for at, moved in enumerate([1.0] * count + [0.0] * (100 - count))
+    ]
+    return replace(model(small=count / 100, rewording=0.1), measured=tuple(found))
+
+
+def test_a_model_reacts_to_the_word_only_beyond_its_baselines() -> None:
+    assert verdict(reacting(90), [reacting(60)]).startswith("reacts to the word (0.90")
+    assert verdict(reacting(63), [reacting(44), reacting(65)]).startswith(
+        "reacts to the word no more than baselines do (0.63 against harmless edits; baselines "
+        "0.44 to 0.65) and does not track the meaning"
+    )
 
 
 def test_an_endless_line_is_passed_over(tmp_path: Path) -> None:

@@ -341,7 +341,7 @@ def test_own_triples(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="triples"):
         ws.pairs(path)
     one = ws.audit(_words, path, draws=0, kinds=["own"])
-    assert one.texts == 1 and "too few for a statement" in one.verdict(one[0])
+    assert one.texts == 1 and "20 texts or more are needed" in one.verdict(one[0])
 
 
 def _swapped(triple: str) -> str:

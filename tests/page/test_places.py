@@ -173,7 +173,7 @@ def test_an_audit_of_a_pasted_table(tab, small_model):
     tab.click("button[type=submit]")
     tab.wait_for_selector(".result[data-state=done]")
     assert "mine" in tab.locator("table").nth(1).inner_text()
-    assert "too few for a statement" in tab.locator(".headline").inner_text()
+    assert "20 texts or more are needed" in tab.locator(".headline").inner_text()
     assert "own.csv" in tab.locator(".code code").first.text_content()
 
 

@@ -244,14 +244,21 @@ def _first_sentence(model: ModelAudit, baselines: Sequence[ModelAudit]) -> tuple
     """The sentence that is read first, and the level that it rests on."""
     harmless, reworded = (_enough(model.score(level)) for level in ("small", "rewording"))
     if harmless is None and reworded is None:
-        return f"was measured on fewer than {FEW} texts, too few for a statement.", "rewording"
-    said = ""
+        return _few_sentence(model, baselines), "rewording"
+    said, reacts = "", False
     if harmless is not None:
         scored = f"{harmless.score:.2f} against harmless edits"
-        said = f"reacts to the word ({scored})"
-        if harmless.low <= 0.5:
+        reacts = harmless.low > 0.5 and _exceeds(model, baselines)
+        if reacts:
+            said = f"reacts to the word ({scored})"
+        elif harmless.low > 0.5:
+            others = _range("small", baselines)
+            said = f"reacts to the word no more than baselines do ({scored}; {others})"
+        else:
             said = f"does not react more to the word than to a harmless edit ({scored})"
     if reworded is None:
+        if "rewording" in model.levels:
+            return f"{said} and {_few_sentence(model, baselines)}", "small"
         return f"{said}. No text has a rewording, so this says little about meaning.", "small"
     count = f"in {{}}{round(100 * reworded.score)} of 100 comparisons"
     closer = f"a rewording is closer than the change {count}"
@@ -269,11 +276,43 @@ def _first_sentence(model: ModelAudit, baselines: Sequence[ModelAudit]) -> tuple
         for name in ("light", "heavy")
         if (score := _enough(model.score(name))) is not None
     ]
-    facts = [*strengths, *([f"models without understanding {ends}"] if beside else [])]
+    facts = [*strengths, *([f"baselines {ends}"] if beside else [])]
     without = f" ({', '.join(facts)})" if facts else ""
-    both = harmless is not None and harmless.low > 0.5 and reworded.high < 0.5
-    link = " but " if both else " and " if said else ""
+    link = " but " if reacts and reworded.high < 0.5 else " and " if said else ""
     return f"{said}{link}{tracks}{without}.", "rewording"
+
+
+def _few_sentence(model: ModelAudit, baselines: Sequence[ModelAudit]) -> str:
+    """The score with its interval where texts are too few for more."""
+    level = headline_level([model])
+    score = model.score(level)
+    if score is None:
+        return "has no text with a change and an edit that preserves the meaning."
+    does = "places a rewording closer than the change"
+    if level == "small":
+        does = "reacts more to the change than to a harmless edit"
+    texts = f"{score.texts} {'text' if score.texts == 1 else 'texts'}"
+    others = _range(level, baselines)
+    return (
+        f"{does} in {score.score:.2f} ({score.low:.2f} to {score.high:.2f}) of comparisons on "
+        f"{texts}{f' ({others})' if others else ''}. {FEW} texts or more are needed for a firm "
+        "statement."
+    )
+
+
+def _exceeds(model: ModelAudit, baselines: Sequence[ModelAudit]) -> bool:
+    """Whether a model's score against harmless edits exceeds those of all baselines, by the 95 %
+    interval of the paired difference.
+    """
+    mine = (model.name, model.measured)
+    found = [difference(mine, (one.name, one.measured), "small") for one in baselines]
+    return all(one.low > 0 for one in found if one is not None)
+
+
+def _range(level: str, baselines: Sequence[ModelAudit]) -> str:
+    """The least and the largest score of the baselines; "" if none has any."""
+    found = [score.score for one in baselines if (score := one.score(level)) is not None]
+    return f"baselines {min(found):.2f} to {max(found):.2f}" if found else ""
 
 
 def _enough(score: LevelScore | None) -> LevelScore | None:

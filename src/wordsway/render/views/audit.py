@@ -119,7 +119,7 @@ def few_texts(audit: Audit) -> str:
     few = [f"{kind} ({count})" for kind, count in counts.items() if count < FEW]
     if not few:
         return ""
-    return f"Fewer than {FEW} texts, left out of the sentences above: {', '.join(few)}."
+    return f"Kinds with fewer than {FEW} texts, not named in the sentences above: {', '.join(few)}."
 
 
 # Tables
