@@ -13,10 +13,17 @@ from benchmarks import league
 from examples import audit
 from wordsway.auditing.edits.edit import Edit
 from wordsway.auditing.result import ModelAudit, verdict
-from wordsway.auditing.scores import LevelScore, Measured, intervals
+from wordsway.auditing.scores import (
+    LevelScore,
+    Measured,
+    OverlapBin,
+    intervals,
+)
 from wordsway.auditing.table import LONGEST, read_table
+from wordsway.core.chart import Chart
 from wordsway.core.errors import InputError
-from wordsway.render.views.audit import few_texts
+from wordsway.render.blocks import Fold
+from wordsway.render.views.audit import audit_view, few_texts
 
 
 def level(score: float, texts: int = 100) -> LevelScore:
@@ -103,6 +110,20 @@ def test_a_model_reacts_to_the_word_only_beyond_its_baselines() -> None:
         "reacts to the word no more than baselines do (0.63 against harmless edits; baselines "
         "0.44 to 0.65) and does not track the meaning"
     )
+
+
+@pytest.mark.parametrize(("texts", "points"), [((5, 4), [1]), ((4, 1), []), ((9, 9), [2])])
+def test_a_chart_has_no_points_of_few_texts(texts: tuple[int, int], points: list[int]) -> None:
+    found = audit("a text")
+    bins = tuple(OverlapBin(0.2 * at, 0.3, count, 0.5, 0.4, 0.6) for at, count in enumerate(texts))
+    model = replace(found.models[0], overlap=bins)
+    folds = [
+        block
+        for block in audit_view(replace(found, models=(model,), baselines=())).blocks
+        if isinstance(block, Fold) and block.title == "The score and common words"
+    ]
+    charts = [chart for fold in folds for chart in fold.blocks if isinstance(chart, Chart)]
+    assert [len(chart.panels[0].curves[0].x) for chart in charts] == points
 
 
 def test_an_endless_line_is_passed_over(tmp_path: Path) -> None:

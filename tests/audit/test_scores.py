@@ -39,6 +39,7 @@ from wordsway.auditing.retrieval import (
 from wordsway.auditing.scores import (
     Measured,
     blind_spots,
+    closer_changes,
     heard_and_lost,
     intervals,
     kind_score,
@@ -201,6 +202,11 @@ def audited(model: Any, cases: Cases, draws: int = 0) -> list[Measured]:
         for case, one in zip(cases.cases, found, strict=True)
         if not isinstance(one, InputError)
     ]
+
+
+def test_changes_that_move_a_model_less_are_counted() -> None:
+    some = texts([(0.1, [0.2]), (0.3, [0.2, 0.4]), (0.3, [0.3, 0.2]), (0.1, [])])
+    assert closer_changes(some) == (2, 3)
 
 
 def test_the_gate() -> None:

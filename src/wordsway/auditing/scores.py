@@ -259,6 +259,19 @@ def equal_error(changed: Cosines, kept: Cosines) -> Threshold:
     return threshold_at(float(candidates[best]), changed, kept)
 
 
+def separates(changed: Cosines, kept: Cosines) -> bool:
+    """Whether both errors add up to less than 1 at any threshold.
+
+    >>> separates([[0.8], [0.9]], [[0.85], [0.95]]), separates([[0.9]], [[0.8]])
+    (True, False)
+    """
+    candidates = np.unique(np.concatenate([*changed, *kept]))
+    accepted, reworded = (
+        np.mean([_share_from(one, candidates) for one in some], axis=0) for some in (changed, kept)
+    )
+    return bool(np.any(accepted < reworded - 1e-9))
+
+
 def _share_from(values: Sequence[float], candidates: np.ndarray) -> np.ndarray:
     """The share of values that are at least each candidate."""
     return 1 - np.searchsorted(np.sort(values), candidates, "left") / len(values)
@@ -413,6 +426,19 @@ class BlindSpot:
     def ratio(self) -> float:
         """How many times further the meaning-preserving edit moves the model."""
         return self.keeping_change / max(self.change, 1e-12)
+
+
+def closer_changes(measured: Sequence[Measured]) -> tuple[int, int]:
+    """The number of meaning-changing edits that move the model less than a meaning-preserving edit
+    of the same text, and the number of those that have one to compare with.
+    """
+    closer = [
+        any(other.value > change.value for _, other in kept)
+        for text in measured
+        if (kept := text.with_role("keeping"))
+        for _, change in text.with_role("turning")
+    ]
+    return sum(closer), len(closer)
 
 
 def blind_spots(measured: Sequence[Measured], count: int = 10) -> tuple[BlindSpot, ...]:

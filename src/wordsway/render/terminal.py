@@ -55,6 +55,8 @@ MARKS = ("", "¹", "²", "³", "⁴", "⁵")
 CONTEXT = 160
 #: Below this width columns stand closer and their names are shorter.
 NARROW = 60
+#: The remedy if columns do not fit.
+WIDEN = "(widen the terminal, or save a page with --out)"
 #: Columns of a bar, at most, where optional columns have to go for it, and at least.
 BAR, GOOD_BAR, NARROW_BAR = 24, 8, 3
 #: The narrowest and the widest column of texts.
@@ -228,7 +230,7 @@ def _table(block: b.Table, width: int, colours: bool) -> list[RenderableType]:
         parts.append(Text(one_line(rest), style="dim"))
     left_out = [one_line(heads[place].name) for place in range(len(heads)) if place not in kept]
     if named := [name for name in left_out if name]:
-        parts.append(Text(f"not shown: {', '.join(named)}", style="dim"))
+        parts.append(Text(f"not shown: {', '.join(named)} {WIDEN}", style="dim"))
     meanings = {name: text for name, text in block.meanings.items() if name not in left_out}
     return [*parts, Text(), _explained(meanings)] if meanings else parts
 

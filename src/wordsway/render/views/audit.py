@@ -6,9 +6,18 @@ from collections.abc import Sequence
 
 from wordsway.auditing.edits import RULES
 from wordsway.auditing.edits.edit import Edit
+from wordsway.auditing.encoder import OVERLAP
 from wordsway.auditing.result import EXPLAINED, Audit, ModelAudit
 from wordsway.auditing.retrieval import same_answers
-from wordsway.auditing.scores import FEW, BlindSpot, KindScore, LevelScore
+from wordsway.auditing.scores import (
+    FEW,
+    BlindSpot,
+    KindScore,
+    LevelScore,
+    closer_changes,
+    cosines,
+    separates,
+)
 from wordsway.core.chart import Chart, Panel, PointSeries, ReferenceLine
 from wordsway.core.escape import shortened
 from wordsway.core.format import format_seconds
@@ -22,6 +31,8 @@ from wordsway.render.views.pairs import in_place, marked_change
 GREY = "grey"
 #: Blind spots per model, edits per kind, and characters of a document.
 SPOTS, EXAMPLES, DOCUMENT = 3, 5, 160
+#: Texts that a point of a chart rests on, at least.
+POINT = 5
 #: What a score of each level is called in tables and on axes, and what it means.
 LEVEL_NAMES = {
     "rewording": "rewording",
@@ -51,6 +62,7 @@ SWAPPED = (
     "Most changes share fewer words with their texts than the rewordings do: are the columns "
     "rewording and change swapped?"
 )
+NO_THRESHOLD = "No threshold works: at every one the two error rates add up to at least 100 %."
 LINE = "Line: the score of every layer, from the input to the last one, with its 95 % band."
 
 
@@ -75,10 +87,10 @@ def audit_view(audit: Audit) -> b.ResultView:
         *_paired(audit),
         *_thresholds(audit),
         *_flips(audit),
-        *(_spots(model) for model in audit.models if model.blind_spots),
+        *(_spots(audit, model) for model in audit.models if model.blind_spots),
         *_numbers(audit),
         b.Fold("Every kind, from layer to layer", layers, terminal=False),
-        b.Fold("The score and common words", [Chart([_overlap(audit)])], terminal=False),
+        *_overlap(audit),
         *_ranks(audit),
         b.Fold("edits that were used", [_examples(audit)], open=False, terminal=False),
         *refused_rows(audit.refused),
@@ -169,6 +181,8 @@ def _levels(audit: Audit) -> b.Table:
     }
     title = "Is the edit that preserves the meaning closer than the change?"
     notes = {"texts": "; ".join(f"{name} {text}" for name, text in counts.items())}
+    if any(model.name == OVERLAP and model.cosines for model in audit.baselines):
+        notes[OVERLAP] = "Its cosines are Jaccard indices: common words divided by all words."
     return b.Table(columns, rows, title, shown=100, notes=notes)
 
 
@@ -232,10 +246,12 @@ def _thresholds(audit: Audit) -> list[b.Block]:
             b.Span(model.name, "bold"),
             f": both errors are equal at a threshold of {one.threshold:.3f}, where "
             f"{percent((one.accepted_changes + one.rejected_rewordings) / 2)} of either kind are "
-            "wrong (50 %: a coin).",
+            f"wrong (50 %: a coin), on {len(changed):,} texts."
+            + ("" if separates(changed, kept) else f" {NO_THRESHOLD}"),
         )
         for model in models
-        if (one := model.equal) is not None and model.levels["rewording"].texts >= FEW
+        if (one := model.equal) is not None and all(pair := cosines(model.measured))
+        for changed, kept in [pair]
     ]
     return [b.Fold("Which cosine means “the same”?", [*lines, b.Table(columns, rows, shown=100)])]
 
@@ -324,7 +340,7 @@ def _layers(score: LevelScore) -> str:
     return f"{score.heard}–{len(score.layers) - 1 if score.lost is None else score.lost - 1}"
 
 
-def _spots(model: ModelAudit) -> b.Fold:
+def _spots(audit: Audit, model: ModelAudit) -> b.Fold:
     """Triples: a text, its change, and an edit that preserves the meaning and lies further off."""
     columns = [
         b.Column("the change", "prose"),
@@ -343,7 +359,13 @@ def _spots(model: ModelAudit) -> b.Fold:
         )
         for found in model.blind_spots
     ]
-    return b.Fold(f"blind spots of {model.name}", [b.Table(columns, rows, shown=SPOTS)])
+    closer, every = closer_changes(model.measured)
+    counted = b.plain(
+        f"{closer:,} of {every:,} changes move the model less than an edit that preserves the "
+        "meaning. One example of each edit, at most ten"
+        f"{'; edits.csv has all' if audit.files else ''}:"
+    )
+    return b.Fold(f"blind spots of {model.name}", [counted, b.Table(columns, rows, shown=SPOTS)])
 
 
 def _in_place(edit: Edit | BlindSpot) -> list[b.Inline]:
@@ -455,16 +477,19 @@ def _profiles(audit: Audit) -> list[Panel]:
     return panels
 
 
-def _overlap(audit: Audit) -> Panel:
+def _overlap(audit: Audit) -> list[b.Block]:
     """The score against how many more words the change has in common with the text."""
     curves = []
     for at, model in enumerate((*audit.models, *audit.baselines[:1])):
-        middle = [(one.least + one.most) / 2 for one in model.overlap]
-        ends = [(one.score, one.low, one.high) for one in model.overlap]
+        bins = [one for one in model.overlap if one.texts >= POINT]
+        if not bins:
+            continue
+        middle = [(one.least + one.most) / 2 for one in bins]
+        ends = [(one.score, one.low, one.high) for one in bins]
         ours = model in audit.models
         look = {"colour": at if ours else GREY, "dashed": not ours}
         curves.append(band(model.name, middle, ends, **look))
-    return Panel(
+    panel = Panel(
         "",
         curves,
         [ReferenceLine("", [-0.6, 0.8], [0.5, 0.5], style="--")],
@@ -472,6 +497,8 @@ def _overlap(audit: Audit) -> Panel:
         y_label=AXIS["rewording"],
         top=1.02,
     )
+    fold = b.Fold("The score and common words", [Chart([panel])], terminal=False)
+    return [fold] if curves else []
 
 
 def _picture(audit: Audit) -> Chart:
