@@ -96,8 +96,8 @@ def text(audit: Mapping[str, Any]) -> str:
     names = " ".join(f"--model {model['name']}" for model in audit["models"])
     about = (
         f"`wordsway audit {names}`: {audit['texts']:,} texts ({audit['data']}), seed "
-        f"{audit['seed']}. The share of texts in which the change moves the model more than the "
-        "edit that preserves the meaning, with its 95 % interval."
+        f"{audit['seed']}. The share of comparisons in which the change moves the model more than "
+        "the edit that preserves the meaning, with its 95 % interval."
     )
     apart = " ".join(one["said"] for one in audit["differences"])
     by_kind = (

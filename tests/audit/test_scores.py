@@ -27,7 +27,7 @@ from wordsway.auditing.edits import TURNING
 from wordsway.auditing.edits.edit import Edit
 from wordsway.auditing.encoder import Encoder, encoder_for
 from wordsway.auditing.gold import gold_triples
-from wordsway.auditing.result import below, check_gate, parse_gate
+from wordsway.auditing.result import below, check_gate, parse_gate, passed
 from wordsway.auditing.retrieval import (
     TOP,
     documents_of,
@@ -218,12 +218,17 @@ def test_the_gate() -> None:
     assert line == "m: small.negation 0.500 (0.095 to 0.905) is below 0.6"
     assert list(below(parse_gate(["all=0.6", "negation=0.1"]), [model])) == []
     (line,) = below(parse_gate(["rewording.negation=0.5"]), [model])
-    assert line == "m: rewording.negation has no texts, needs 0.5"
+    assert line.startswith("m: rewording.negation has no texts, needs 0.5: use a level and a kind")
+    (line,) = passed(parse_gate(["negation=0.5"]), [model])
+    assert line == "gate passed: m: small.negation 0.500 ≥ 0.5 (2 texts)"
+    assert list(passed(parse_gate(["negation=0.6", "rewording.negation=0"]), [model])) == []
     for wrong in (["negation"], ["negation=high"], ["=0.5"], ["negation=1.5"]):
         with pytest.raises(InputError, match="KIND=X"):
             parse_gate(wrong)
     with pytest.raises(InputError, match="that is measured"):
         check_gate(parse_gate(["humour=0.5"]), ["negation"])
+    with pytest.raises(InputError, match=r"of kind own: use rewording=0\.5, or add a column kind"):
+        check_gate(parse_gate(["rewording.negation=0.5"]), ["own"])
 
 
 def test_names_of_models() -> None:

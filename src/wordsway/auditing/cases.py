@@ -13,7 +13,7 @@ from wordsway.auditing.edits import KEEPING, RULES, SMALL, TURNING
 from wordsway.auditing.edits.edit import Edit, EnglishSentence, Role, Strength
 from wordsway.auditing.edits.lexicon import AUXILIARIES, FUNCTION, SHARED, words
 from wordsway.auditing.gold import FIELDS, gold_triples
-from wordsway.auditing.table import PairRow, PairTable, RefusedRow, TripleRow, read_table
+from wordsway.auditing.table import OWN, PairRow, PairTable, RefusedRow, TripleRow, read_table
 from wordsway.core.errors import InputError, positive
 from wordsway.core.progress import Progress, silent
 from wordsway.core.reading import word_spans
@@ -445,7 +445,7 @@ def _from_pairs(
 def _own_edit(row: PairRow) -> Edit:
     """The edit of a pair; one that preserves the meaning is small if it changes one word."""
     role: Role = "keeping" if row.kind.lower() in KEEPING_NAMES else "turning"
-    edit = Edit.between(row.a, row.b, row.kind or "own", role)
+    edit = Edit.between(row.a, row.b, row.kind or OWN, role)
     if role == "keeping" and edit.words_changed > 1:
         named = RULES.get(row.kind.lower())
         return replace(edit, strength="rewording" if named is None else named.strength)

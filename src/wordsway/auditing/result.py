@@ -30,7 +30,7 @@ from wordsway.auditing.scores import (
     difference,
     median_cosine,
 )
-from wordsway.auditing.table import RefusedRow
+from wordsway.auditing.table import OWN, RETRIEVAL, RefusedRow
 from wordsway.core.errors import InputError
 from wordsway.core.result import SequenceResult, json_fields, json_value
 
@@ -358,18 +358,49 @@ def parse_gate(fail_under: Mapping[str, float] | Sequence[str]) -> dict[str, flo
 
 def check_gate(floors: Mapping[str, float], kinds: Sequence[str]) -> None:
     """Refuse a gate for kinds that are not measured."""
-    for name in floors:
-        if name.partition(".")[2] not in (*kinds, "all", *([""] if name in LEVELS else [])):
+    for name, floor in floors.items():
+        level, _, kind = name.partition(".")
+        if kind not in (*kinds, "all", *([""] if name in LEVELS else [])):
+            remedy = "check its name"
+            if tuple(kinds) in ((OWN,), (RETRIEVAL,)):
+                remedy = (
+                    f"the table has no column kind, so its changes are of kind {kinds[0]}: use "
+                    f"{level}={floor:g}, or add a column kind"
+                )
             raise InputError(
                 f"a level ({', '.join(LEVELS)}), or LEVEL.KIND with a kind that is measured "
                 f"({', '.join(kinds)}) or all",
                 repr(name.removeprefix("small.")),
-                "check its name",
+                remedy,
             )
 
 
 def below(floors: Mapping[str, float], models: Sequence[ModelAudit]) -> Iterator[str]:
     """Yield one line for every score below its floor, and for every floor without texts."""
+    for model, where, floor, score in _gated(floors, models):
+        if score is None:
+            levels = ", ".join(model.levels)
+            yield (
+                f"{model.name}: {where} has no texts, needs {floor:g}: use a level and a kind that "
+                f"have texts (levels: {levels}), or add texts with such edits"
+            )
+        elif score.score < floor:
+            found = f"{score.score:.3f} ({score.low:.3f} to {score.high:.3f})"
+            yield f"{model.name}: {where} {found} is below {floor:g}"
+
+
+def passed(floors: Mapping[str, float], models: Sequence[ModelAudit]) -> Iterator[str]:
+    """Yield one line for every score that is not below its floor."""
+    for model, where, floor, score in _gated(floors, models):
+        if score is not None and score.score >= floor:
+            scored = f"{where} {score.score:.3f} ≥ {floor:g} ({score.texts:,} texts)"
+            yield f"gate passed: {model.name}: {scored}"
+
+
+def _gated(
+    floors: Mapping[str, float], models: Sequence[ModelAudit]
+) -> Iterator[tuple[ModelAudit, str, float, LevelScore | None]]:
+    """Yield the model, the level and kind, the floor and the score; None if it has no texts."""
     for model in models:
         for name, floor in floors.items():
             level, _, kind = name.partition(".")
@@ -377,9 +408,5 @@ def below(floors: Mapping[str, float], models: Sequence[ModelAudit]) -> Iterator
             chosen = [kind] if kind != "all" else [k.kind for k in model.kinds if k.kind not in own]
             for one in chosen:
                 score = model.score(level, one or None)
-                where = f"{level}.{one}" if one else level
-                if score is None and kind != "all":
-                    yield f"{model.name}: {where} has no texts, needs {floor:g}"
-                elif score is not None and score.score < floor:
-                    found = f"{score.score:.3f} ({score.low:.3f} to {score.high:.3f})"
-                    yield f"{model.name}: {where} {found} is below {floor:g}"
+                if score is not None or kind != "all":
+                    yield model, f"{level}.{one}" if one else level, floor, score

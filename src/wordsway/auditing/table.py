@@ -24,6 +24,8 @@ QUERIES = ("query", "document", "query2", "document2")
 REWORDING = ("rewording", "paraphrase")
 CHANGE = ("change", "changed")
 KIND = ("kind", "type")
+#: The kinds of changes in tables without a column kind.
+OWN, RETRIEVAL = "own", "retrieval"
 #: Accepted columns of a table, for error messages.
 LAYOUTS = (
     "text,rewording,change[,kind] or a,b[,kind] or text,word,replacement[,kind] or "
@@ -55,7 +57,7 @@ class TripleRow:
     text: str
     rewording: str
     change: str
-    kind: str = "own"
+    kind: str = OWN
     query: int = 0
 
     @property
@@ -225,14 +227,14 @@ def _checked_triple(
     reason = next(filter(None, map(unusable, texts)), None)
     if reason is None and len(set(texts)) < 3:
         reason = "two of the three texts are the same"
-    return RefusedRow(row, reason) if reason else TripleRow(row, *texts, kind or "own", query)
+    return RefusedRow(row, reason) if reason else TripleRow(row, *texts, kind or OWN, query)
 
 
 def _queries(row: int, one: str, its: str, two: str, other: str, kind: str = "") -> list[Row]:
     """Return a triple for each of the two queries of a row, or why there is none."""
     found = [
-        _checked_triple(row, one, its, other, kind or "retrieval", 1),
-        _checked_triple(row, two, other, its, kind or "retrieval", 2),
+        _checked_triple(row, one, its, other, kind or RETRIEVAL, 1),
+        _checked_triple(row, two, other, its, kind or RETRIEVAL, 2),
     ]
     refused: list[Row] = [each for each in found if isinstance(each, RefusedRow)]
     return refused[:1] or found

@@ -113,6 +113,7 @@ def audit_command(
     Example: wordsway audit --model minilm --model mpnet
     """
     from wordsway.auditing.audit import AuditRequest, audit, forecast_endpoint
+    from wordsway.auditing.result import parse_gate, passed
     from wordsway.auditing.running import forecast_request
     from wordsway.core.result import fields_of
 
@@ -140,6 +141,9 @@ def audit_command(
                 typer.echo(f"{one.name}: {what}")
     else:
         failed = [f"{name}: {one.reason}" for name, one in result.failed]
+        if not run.as_json:
+            for line in passed(parse_gate(gate), result.models):
+                typer.echo(line, err=True)
         _report(result, run.as_json, [*result.gate, *failed])
 
 

@@ -543,7 +543,7 @@ def _picture(audit: Audit) -> Chart:
         references=[ReferenceLine("", [0.5, 0.5], [-0.5, len(audit.kinds) - 0.5], style="--")],
         points=points,
         names=audit.kinds,
-        x_label=f"share of texts: {AXIS[audit.level]}",
+        x_label=f"share of comparisons: {AXIS[audit.level]}",
         right=1.02,
     )
     return Chart([scores, *_profiles(audit)], columns=4)
