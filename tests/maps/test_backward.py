@@ -266,3 +266,17 @@ def test_no_attained_value_exceeds_the_bound():
         assert s.lower * trace.norm <= bounds[0] <= bounds[1] <= bounds[2]
         finite += [depth] * math.isfinite(bounds[1])
     assert bounds[0] < math.inf and finite.count(2) == 10, "the test must be able to fail"
+
+
+@pytest.mark.slow
+def test_small_changes_have_finite_bounds_in_proportion():
+    X, phi = ws.Sample.gaussian(100, 4, 0), ws.DRF(100, 4, 2, k=400, seed=1)
+    layers = backward_layers(phi.view(X, torch.float64).trace)
+    radii = [10.0**-power for power in range(5)]
+    gains = [backward_bound(layers, 4, radius, 0.5e-9) / radius for radius in radii]
+    assert max(gains) <= 1.2 * gains[0] < math.inf
+
+
+def test_a_failure_that_underflows_proves_nothing():
+    layer = BackwardLayer.of(0.1, torch.linspace(-1, 1, 8, dtype=torch.float64), 3.0)
+    assert backward_bound([layer] * 1100, 4, 1.0, 1e-9) == math.inf

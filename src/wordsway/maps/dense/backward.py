@@ -97,7 +97,9 @@ def backward_bound(
     """
     depth, t, left = len(layers), 0.0, 1.0
     if failure is not None:
-        left = failure / 2**depth
+        left = math.ldexp(failure, -depth)
+        if not left:
+            return math.inf
         t = math.sqrt(2 * math.log((EVENTS * depth + 1) / (left * ASIDE / 2)))
     between = left * ASIDE / (4 * depth) if t else None
     sigmas = [layer.sigma for layer in layers] + [layers[-1].sigma]
@@ -252,7 +254,7 @@ def chernoff(logarithm: Callable[[float], torch.Tensor], t: float) -> torch.Tens
     if not t:
         return logarithm(1e-9) / 1e-9
     found = [(logarithm(x) + t * t / 2) / x for x in TILTS.tolist()]
-    return torch.stack(found).min(0).values
+    return torch.stack(found).nan_to_num(nan=math.inf).min(0).values  # NaN: that rate overflows
 
 
 def value(
