@@ -5,8 +5,9 @@ BIN := $(VENV)/bin
 # What a user needs is installed first; what checks and measures the project, once it is asked for.
 STAMP := $(VENV)/.installed
 TOOLS := $(VENV)/.tools
-# One test per core, each with one thread: threads of several tests would wait for each other.
-PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n logical --maxprocesses 4 --dist worksteal
+# One thread per test, and one test more than cores: some wait for other processes.
+WORKERS := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --maxprocesses 5 --dist worksteal
 
 .PHONY: help setup run check test lint types fast bench bench-quick browser slurm docs report dist data clean
 

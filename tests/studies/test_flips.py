@@ -147,7 +147,7 @@ def test_lessons_on_gaussian_texts_and_reviews(capsys):
         (["--train", "10", "--update", "forget"], "fine-tune, retrain"),
         (["--train", "10", "--loss", "hinge"], "align, direct, penalised"),
         (["--train", "10", "--loss", "penalised"], "a penalty > 0"),
-        (["--train", "10", "--penalty", "1"], "only there"),
+        (["--train", "10", "--penalty", "1"], "the penalised loss alone"),
         (["--train", "10", "--data", "imdb", "--n", "300"], "n ≤ 256"),
     ],
 )
