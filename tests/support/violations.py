@@ -22,6 +22,21 @@ def disc(radius: float, steps: int = 121, angles: int = 721) -> torch.Tensor:
     return torch.cat([points[points.norm(dim=1) <= radius], circle])
 
 
+def rings(radius: float) -> torch.Tensor:
+    """Six circles of Δ in the plane, the last one just inside the radius."""
+    angle = torch.linspace(0, 2 * math.pi, 181, dtype=torch.float64)[:-1]
+    circle = torch.stack([angle.cos(), angle.sin()], 1)
+    return torch.cat([radius * part * circle for part in (0.1, 0.3, 0.5, 0.7, 0.85, 1 - 1e-12)])
+
+
+def largest_change(phi: ws.FeatureMap, X: ws.Sample, row: int, deltas: torch.Tensor) -> float:
+    """The largest S at one row over some Δ (V, d), by the definition."""
+    texts = X.X.repeat(len(deltas), 1, 1)
+    texts[:, row] += deltas
+    before = phi.exact(X)
+    return float((phi.exact(texts) - before).flatten(1).norm(dim=1).max() / before.norm())
+
+
 def violations(inner: Any, wrap: Wrap, seeds: range) -> tuple[int, list[int]]:
     """n = 3, d = 2: small, usual and large weights, three radii, rows rescaled or not; how many
     were checked, and the seeds at which a grid exceeds the certificate.
@@ -39,12 +54,8 @@ def violations(inner: Any, wrap: Wrap, seeds: range) -> tuple[int, list[int]]:
             continue
         bound = view.certify([0], radius)
         assert bound is not None
-        points = disc(radius, 61, 361)
-        texts = X.X.repeat(len(points), 1, 1)
-        texts[:, 0] += points
-        before = phi.exact(X)
-        change = (phi.exact(texts) - before).flatten(1).norm(dim=1).max() / before.norm()
+        change = largest_change(phi, X, 0, disc(radius, 61, 361))
         checked += 1
-        if float(change) > float(bound.upper[0]) * (1 + 1e-9) + 1e-12:
+        if change > float(bound.upper[0]) * (1 + 1e-9) + 1e-12:
             exceeded.append(seed)
     return checked, exceeded

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from itertools import product
 from typing import Any
 
@@ -11,6 +10,7 @@ import pytest
 import torch
 
 import wordsway as ws
+from violations import largest_change, rings
 from wordsway.maps.proof import prove
 from wordsway.proof_format import Document, RefusedError, write
 from wordsway.verifier.balls import float_above
@@ -51,16 +51,9 @@ def test_a_verified_bound_is_near_the_certificate_and_above_what_is_attained(nam
 def test_no_delta_of_a_grid_exceeds_a_verified_bound_and_no_lower_claim_is_verified(name):
     X, r = ws.Sample.gaussian(n=3, d=2, seed=5), 1.3
     phi = ws.Attention(d=2, seed=1, **CASES[name])
-    angle = torch.linspace(0, 2 * math.pi, 181, dtype=torch.float64)[:-1]
-    circle = torch.stack([angle.cos(), angle.sin()], 1)
-    deltas = torch.cat([r * part * circle for part in (0.1, 0.3, 0.5, 0.7, 0.85, 1 - 1e-12)])
     for i in range(3):
         proof = prove(phi, X, [i], r)
-        texts = X.X.repeat(len(deltas), 1, 1)
-        texts[:, i] += deltas
-        before = phi.features(X.X[None], torch.float64)
-        changes = (phi.features(texts, torch.float64) - before).flatten(1).norm(dim=1)
-        attained = float(changes.max() / before.norm())
+        attained = largest_change(phi, X, i, rings(r))
         assert attained <= proof.verify().upper * (1 + 1e-12)
         fields, arrays = proof.document.fields, proof.document.arrays
         low = fields["claims"][0] | {"upper": attained * (1 - 1e-6)}
