@@ -12,10 +12,12 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from wordsway.core.chart import Chart, Panel, PointSeries
 from wordsway.core.laws import Interval, mean_interval
 from wordsway.learning.losses import UPDATES
-from wordsway.learning.results import blind_curve
+from wordsway.learning.results import blind_curve, ignored_share
 from wordsway.maps.registry import kind_of
 from wordsway.paper.figure import (
     FAILS,
@@ -202,9 +204,10 @@ class Flips(LearnedFlips):
         found = []
         for (name, n), some in align.groupby(["map", "n"]):
             small = some[some["gamma"] <= SMALL_GAMMA]
-            ratios = small["error"] ** 0.5 / (2 - small["gamma"])
+            shares = np.array([*map(ignored_share, small["error"], small["gamma"])], dtype=float)
+            ratios = small.assign(ignored=shares)
             # Points of one trial share their weights.
-            trials = [float(one) for one in ratios.groupby(small["trial"]).median()]
+            trials = [float(one) for one in ratios.groupby("trial")["ignored"].median()]
             ratio = mean_interval(trials)
             measured = f"trials at γ ≤ {SMALL_GAMMA:g}: {len(trials)}, three are needed"
             if ratio is not None:
