@@ -139,7 +139,7 @@ def run_page(page: Path, folder: Path) -> Iterator[Shown]:
             elif block.language == "sh" and runs_commands(page):
                 for line in block.code.splitlines():
                     if line.startswith("python "):  # a file of the page
-                        script = [sys.executable, *shlex.split(line)[1:]]
+                        script = [sys.executable, *shlex.split(line, comments=True)[1:]]
                         print(subprocess.run(script, stdout=-1, check=True, text=True).stdout)
                 for words in commands(block.code):
                     status = run(words)
