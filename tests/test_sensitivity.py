@@ -281,11 +281,9 @@ def test_bad_requests_are_refused(options, message):
         ws.sensitivity(ws.RAF(4, 0), ws.Sample.gaussian(5, 4, 0), **options)
 
 
-@pytest.mark.parametrize("phi", [None, lambda X: X, torch.nn.ReLU()])
+@pytest.mark.parametrize("phi", [None, "raf"])
 def test_what_is_no_map_is_told_how_to_become_one(phi):
-    with pytest.raises(
-        ws.InputError, match=r"phi to be a wordsway FeatureMap, got .*FeatureMap\.of"
-    ):
+    with pytest.raises(ws.InputError, match=r"phi to be a wordsway FeatureMap or a function, got"):
         ws.sensitivity(phi, ws.Sample.gaussian(5, 4, 0))
 
 

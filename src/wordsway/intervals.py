@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 import math
 import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -154,7 +155,7 @@ class Sensitivity(SequenceResult[WordSensitivity], items="words"):
 
 @validated
 def sensitivity(
-    phi: Map,
+    phi: Map | Callable[[torch.Tensor], torch.Tensor],
     X: Any,
     *,
     positions: Positions = "all",
@@ -177,7 +178,8 @@ def sensitivity(
 
     Parameters
     ----------
-    phi : the map; X : a `Sample`, or n×d numbers (whose rows are rescaled to √d)
+    phi : the map, or a differentiable torch callable (`FeatureMap.of`)
+    X : a `Sample`, or n×d numbers (whose rows are rescaled to √d)
     positions : the rows that may change: "all", "words" (neither special tokens nor padding), one
         position or a list;
         "word:3" is word 3 of the original text, wherever a position may stand
@@ -201,8 +203,9 @@ def sensitivity(
     certificate : also compute an upper end
     proof : also write the upper end down as a proof and verify it in ball arithmetic; ``upper`` is
         then the verified bound, ``certificate`` is "verified" and ``proof`` can be saved. Where
-        this kind of map has no verifier, or it refuses the proof (a warning says why), ``proof`` is
-        None and the other fields stay as they are
+        that bound is much larger, ``upper`` stays as it is, and a warning has the bound of the
+        proof. Where this kind of map has no verifier, or it refuses the proof (a warning says why),
+        ``proof`` is None and the other fields stay as they are
     average : number of random Δ of length radius to try at each row; see `AverageChange`
     vocabulary : word vectors (V, d): the same over real words in each row's place, in ``real``; or
         a function from a row to them, where a word's vector depends on its place
@@ -226,6 +229,7 @@ def sensitivity(
     started = time.perf_counter()
     seed = check_seed(seed)
     sample = X if isinstance(X, Sample) else Sample(X)
+    phi = phi if isinstance(phi, FeatureMap) else FeatureMap.of(phi)
     phi.check(sample.n, sample.d)
     moves = _Moves.of(phi, sample, radius, constraint, together, objective, edit)
     rows = moves.places(positions)
@@ -315,7 +319,7 @@ def reached(
         return None, ball_radius(radius, d)
     constraint.check(d)
     if isinstance(constraint, Choices):
-        changes = torch.cdist(constraint.vectors, rows)
+        changes = torch.cdist(constraint.vectors, rows, compute_mode="donot_use_mm_for_euclid_dist")
         return constraint, float(changes.max()) * (1 + 1e-9)
     return constraint, constraint.span(d)
 
@@ -537,14 +541,24 @@ def _attained(view: View, rows: list[int], delta: torch.Tensor) -> list[float]:
 def _verified(
     phi: FeatureMap, sample: Sample, rows: list[int], radius: float, bound: Certificate
 ) -> tuple[Certificate, Proof | None]:
-    """The verified bound and its proof; ``bound`` itself where there is none."""
+    """The verified bound and its proof; ``bound`` itself where there is no proof, or where that of
+    the proof is larger by more than its slack.
+    """
     for slack in (SLACK, LARGER_SLACK):
         proved = prove(phi, sample, rows, radius, slack)
         if proved is None:
             return bound, None
         try:
             upper = torch.tensor(proved.verify().uppers, dtype=torch.float64)
-            return Certificate(upper, VERIFIED), proved
+            if bool((upper <= bound.upper * (1 + 2 * LARGER_SLACK)).all()):
+                return Certificate(upper, VERIFIED), proved
+            _log.warning(
+                "the bound of the proof is %.6g; upper is the smaller one, %.6g, which rests on %s",
+                float(upper.max()),
+                float(bound.upper.max()),
+                bound.kind,
+            )
+            return bound, proved
         except WordswayError as error:
             refused = error
     _log.warning("%s; upper rests on %s", refused, bound.kind)
@@ -570,8 +584,8 @@ def _uppers(
             if proved > up:
                 raise WordswayError(
                     f"word {row}: attained {low:.9g} exceeds the certified {up:.9g}; this is a bug "
-                    "in wordsway (or an event of probability 1e-9): please report it with the map, "
-                    "its seed and the sample"
+                    f"in wordsway{bound.caveat}: please report it with the map, its seed and the "
+                    "sample"
                 )
             lowers[at] = min(low, up)
     return uppers

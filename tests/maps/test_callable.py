@@ -80,3 +80,32 @@ def test_a_function_of_some_rows_alone_is_not_constant() -> None:
     first = ws.FeatureMap.of(lambda Z: Z[..., 0, :])
     assert ws.sensitivity(first, X, positions=0).lower == pytest.approx(1.0)
     assert ws.sensitivity(first, X, positions=2).lower == 0.0
+
+
+def broken(kind: str) -> Function:
+    if kind == "dropout":
+        return torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Dropout(0.5)).train()
+    if kind == "noise":
+        return lambda Z: Z + torch.randn(Z.shape[-2:], dtype=Z.dtype)
+    if kind == "detached":
+        return lambda Z: Z.detach() * 2
+    return lambda Z: Z.detach().numpy()  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        ("dropout", "eval"),
+        ("noise", "fix the seed"),
+        ("detached", "expected a differentiable map"),
+        ("array", "returns a torch tensor, got ndarray"),
+    ],
+)
+def test_callables_without_a_sensitivity_are_refused(kind: str, said: str) -> None:
+    with pytest.raises(ws.InputError, match=said):
+        ws.sensitivity(ws.FeatureMap.of(broken(kind)), ws.Sample.gaussian(3, 4, 0))
+
+
+def test_a_bare_callable_is_accepted() -> None:
+    X = ws.Sample.gaussian(4, 3, 0)
+    assert ws.sensitivity(lambda Z: Z, X, positions=0).lower == pytest.approx(0.5)

@@ -185,7 +185,7 @@ def test_gradient_matches_autograd_of_the_definition(name, n, d):
 
 def differentiable(name, phi):
     """The definition in plain torch, for autograd."""
-    if hasattr(phi, "weight"):
+    if not hasattr(phi, "first") and hasattr(phi, "weight"):
         W, d = phi.weight.double(), phi.d
 
         def attend(X):
@@ -322,6 +322,14 @@ def test_all_answers_of_a_drawn_map_agree_with_one_matrix():
     assert torch.allclose(dense(X), phi(X), atol=1e-12)
     assert torch.allclose(dense(ws.Sample.gaussian(6, 5, 9)), other, atol=1e-12)
     assert torch.allclose(dense.view(X).value(words, delta).sqrt(), values, rtol=1e-10, atol=1e-13)
+
+
+def test_weights_in_memory_can_be_read_and_others_are_refused():
+    phi, x = ws.RF(3, 2, k=5, seed=0), ws.Sample.gaussian(3, 2, seed=0)
+    assert torch.allclose(phi(x), torch.relu(phi.weight @ x.X.ravel()))
+    assert [len(V) for V in ws.DRF(3, 2, k=5, depth=3, seed=0).weights] == [5, 5, 5]
+    with pytest.raises(ws.InputError, match='draw="dense"'):
+        _ = ws.RF(3, 2, seed=0, draw="on-demand").weight
 
 
 def test_sizes_may_be_numpy_numbers():

@@ -178,3 +178,13 @@ def test_a_map_without_a_verifier_says_so():
     X = ws.Sample.gaussian(n=4, d=4, seed=0)
     s = ws.sensitivity(ws.Attention(d=4, scores="qk-norm"), X, positions=0, seed=0, proof=True)
     assert s.proof is None and s.certificate == "float64"
+
+
+def test_a_proof_does_not_replace_a_much_smaller_bound(caplog: pytest.LogCaptureFixture) -> None:
+    """The bound for small moves (Theorem 22) has no verifier."""
+    X, phi = ws.Sample.gaussian(12, 64, 0), ws.Attention(64, 1, temperature=4.0)
+    plain = ws.sensitivity(phi, X, positions=0, radius=0.2)
+    s = ws.sensitivity(phi, X, positions=0, radius=0.2, proof=True)
+    assert (s.upper, s.certificate) == (plain.upper, "float64")
+    assert s.proof is not None and s.proof.verify().upper > 1.5 * s.upper
+    assert "the bound of the proof is" in caplog.text

@@ -213,8 +213,8 @@ class FlipProblem:
 
             √Err ≥ 2 − γ − S·(‖φ(X)‖/‖v‖)·|y − f(X, θ*)|,   γ = |u − f(X, θ*)|,
 
-        so that a certified S is a lower bound of the error (Theorem 4). It is checked: a violation
-        is a bug.
+        so that a certified S is a lower bound of the error (docs/learning.md). It is checked: a
+        violation is a bug.
         """
         u, a = (float(one) for one in self._predictions(row, delta[None], update))
         changed = u + a * self.residual
@@ -234,8 +234,8 @@ class FlipProblem:
         if bound is not None and error < bound * (1 - SLACK) - SLACK:
             raise WordswayError(
                 f"error {error:.9g} is below its certified bound {bound:.9g} at word {row}; this "
-                "is a bug in wordsway (or an event of probability 1e-9): please report it with the "
-                "map, its seed and the texts"
+                "is a bug in wordsway (or, for a certificate 1 − 1e-9, that event): please report "
+                "it with the map, its seed and the texts"
             )
         return FlipRow(
             position=row,

@@ -111,6 +111,12 @@ class View(Objective):
         with torch.enable_grad():
             x = x.detach().requires_grad_(True)
             value = self.traced(which, x)
+            if not value.requires_grad:
+                raise InputError(
+                    "a differentiable map",
+                    "features without a gradient",
+                    "compute them in torch, without detach(), no_grad() or comparisons",
+                )
             (gradient,) = torch.autograd.grad(value.sum(), x, materialize_grads=True)
         return value.detach(), gradient
 

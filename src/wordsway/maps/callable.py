@@ -68,11 +68,16 @@ class CallableMap(FeatureMap):
                 str(error).strip().partition("\n")[0],
                 "give its weights that dtype (or pass dtype=), and transpose with x.mT",
             ) from error
-        if not isinstance(out, torch.Tensor) or out.shape[:1] != X.shape[:1]:
-            kept = isinstance(out, torch.Tensor)
+        if not isinstance(out, torch.Tensor):
+            raise InputError(
+                "a callable that returns a torch tensor",
+                type(out).__name__,
+                "compute in torch: a search needs the gradient",
+            )
+        if out.shape[:1] != X.shape[:1]:
             raise InputError(
                 f"features of shape ({len(X)}, …) for a batch of {len(X)} texts",
-                f"shape {tuple(out.shape)}" if kept else type(out).__name__,
+                f"shape {tuple(out.shape)}",
                 "let the callable work on (…, n, d) and keep the leading axes",
             )
         return out
@@ -80,8 +85,20 @@ class CallableMap(FeatureMap):
     def view(self, sample: Sample, dtype: torch.dtype | None = None) -> View:
         X = sample.X.to(self.device, self.dtype)
         view = CallableView(self, X)
+        self._refuse_random(X)
         self._refuse_constant(X)
         return view
+
+    def _refuse_random(self, X: torch.Tensor) -> None:
+        """A map with two values at one text has no S."""
+        with torch.no_grad():
+            first, second = (self._call(X[None]).clone() for _ in range(2))
+        if not torch.equal(first, second):
+            raise InputError(
+                "the same features whenever the same text is passed",
+                "two different ones",
+                "call .eval() on a module with dropout, or fix the seed inside the callable",
+            )
 
     def _refuse_constant(self, X: torch.Tensor) -> None:
         """A map that does not notice when every row moves by its own length reads no text."""

@@ -76,8 +76,8 @@ class TheoryCurve:
 
 
 def constant() -> TheoryCurve:
-    """S stays away from 0: Ω(1)."""
-    return TheoryCurve("constant, Ω(1)", lambda n: 1.0, anchor="mean")
+    """S stays away from 0, Ω(1): no curve of a theory, the mean of the measured S."""
+    return TheoryCurve("constant, at the mean", lambda n: 1.0, anchor="mean")
 
 
 def falling() -> TheoryCurve:

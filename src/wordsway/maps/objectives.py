@@ -288,7 +288,8 @@ class HullView(RowView):
         else:
             moves = self._of_heads(layer, each, terms)
         total = float(moves[self.rows_attending_to(rows[0])].norm()) * SAFE
-        return Certificate.exact(torch.tensor([relative(total, layer.norm_below)]).double())
+        upper = relative(total, layer.norm_below)
+        return Certificate.exact(torch.tensor([upper], dtype=torch.float64))
 
     def _moves(
         self, s: torch.Tensor, values: torch.Tensor, out: torch.Tensor, reach: float

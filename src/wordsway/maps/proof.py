@@ -115,6 +115,8 @@ class Verification(Result, brief="rows uppers radius"):
     about: dict[str, Any]
     bytes: int
     seconds: float
+    n: int | None = None
+    d: int | None = None
 
     @property
     def upper(self) -> float:
@@ -133,6 +135,8 @@ class Verification(Result, brief="rows uppers radius"):
             "about": self.about,
             "bytes": self.bytes,
             "seconds": self.seconds,
+            "n": self.n,
+            "d": self.d,
         }
 
     def frame(self) -> pandas.DataFrame:
@@ -174,6 +178,7 @@ def _verification(data: bytes) -> Verification:
         fields.get("about", {}),
         len(data),
         time.perf_counter() - started,
+        *arrays["X"].shape,
     )
 
 

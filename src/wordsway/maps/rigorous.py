@@ -47,6 +47,11 @@ class Certificate:
         """Other numbers with the same basis."""
         return Certificate(torch.tensor(upper, dtype=torch.float64), self.kind)
 
+    @property
+    def caveat(self) -> str:
+        """What else than a bug explains an attained value above ``upper``: nothing, or chance."""
+        return " (or an event of probability 1e-9)" if self.kind.startswith("1 −") else ""
+
     @staticmethod
     def exact(upper: torch.Tensor) -> Certificate:
         return Certificate(upper, "float64")

@@ -26,7 +26,7 @@ PRECISION, RAISED, TINY = 128, 1e-7, 1e-15
 def require(holds: bool, what: str) -> None:
     """Refuse the proof unless the inequality ``what`` holds."""
     if not holds:
-        raise RefusedError(what)
+        raise RefusedError(f"this condition does not hold: {what}")
 
 
 def _root(x: arb) -> arb:

@@ -30,7 +30,8 @@ def check(data: bytes) -> Document:
         require(bool(claims) and kind in KINDS, "the proof has a claim about a known kind of map")
         require(type(r) is float and 0 < r < math.inf, "the radius is positive")
         for name, hashed in fields["inputs"].items():
-            require(digest(document.arrays[name]) == hashed, f"{name} has the stated SHA-256")
+            if digest(document.arrays[name]) != hashed:
+                raise RefusedError(f"{name} does not have the stated SHA-256")
         text_of, prove = KINDS[kind]
         text = text_of(document)
         for claim in claims:

@@ -62,6 +62,17 @@ class FullyConnected(FeatureMap):
     later = property(lambda self: self.layers.later, doc="V_2 … V_L.")
     on_demand = property(lambda self: self.layers.on_demand, doc="Whether weights are drawn late.")
 
+    @property
+    def weights(self) -> tuple[torch.Tensor, ...]:
+        """V_1, …, V_L in memory. Weights that are drawn on demand are refused."""
+        if self.on_demand:
+            raise InputError(
+                "weights in memory",
+                "weights that are drawn where they are queried",
+                'pass draw="dense" to the map, or draw all of a matrix with phi.first.dense()',
+            )
+        return tuple(matrix.dense() for matrix in (self.first, *self.later))
+
     def _make(
         self,
         n: int | None,
@@ -208,6 +219,7 @@ class RF(FullyConnected):
     """
 
     name = "rf"
+    weight = property(lambda self: self.weights[0], doc="V, k×(n·d), in memory.")
 
     @validated
     def __init__(

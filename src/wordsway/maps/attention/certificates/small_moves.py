@@ -78,7 +78,8 @@ def _own(layer: Layer, i: int, radius: float) -> tuple[torch.Tensor, float]:
     centred = c - P @ c
     longest, widest = float(X.norm(dim=1).max()) * SAFE, float(c.norm(dim=1).max()) * SAFE
     v = float(layer.errors.shares[i].max()) + float(layer.errors.scores[i]) + SLACK
-    spread = radius * float(torch.cdist(c, c).max()) + quadratic * (share > 0)
+    apart = torch.cdist(c, c, compute_mode="donot_use_mm_for_euclid_dist")
+    spread = radius * float(apart.max()) + quadratic * (share > 0)
     spread = (spread + 8 * radius * widest * v) * SAFE
 
     def root(z: torch.Tensor, size: float) -> float:

@@ -280,7 +280,7 @@ def _others(layer: SparseLayer, row: SparseRow, radius: float) -> float:
     price = (opnorm_upper_bound(A) * radius) ** 2
     scale = float(f2.max()) / max(float((reach**2).max()), 1e-300)
     found = float(f2.amax(0).sum())
-    for exponent in torch.linspace(-6, 1, MULTIPLIERS).tolist():
+    for exponent in torch.linspace(-6, 1, MULTIPLIERS, dtype=A.dtype).tolist():
         weight = scale * 10**exponent
         found = min(found, weight * price + float((f2 - weight * near).amax(0).sum()))
     return found
