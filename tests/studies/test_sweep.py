@@ -6,12 +6,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from rich.console import Console
+from scipy.stats import linregress
 
 from jobs import fake
 from wordsway.engine.run import Tally
 from wordsway.engine.store import Record, Store
+from wordsway.intervals import NOT_CONVERGED
 from wordsway.render.plot.chart import CERTIFIED
 from wordsway.render.plot.pictures import view_figure
 from wordsway.render.terminal import panel
@@ -96,7 +99,8 @@ def test_seeds_and_trials_are_averaged(tmp_path: Path) -> None:
     assert means["trials"].tolist() == [6]
     values = [each.outputs["lower"] for each in records]
     assert means["mean"][0] == pytest.approx(sum(values) / 6)
-    assert list(means.columns) == ["map", "n", "measured", "trials", "mean", "sd", "upper"]
+    names = ["map", "n", "measured", "trials", "mean", "sd", "upper", "not_converged"]
+    assert list(means.columns) == names
 
 
 def test_a_grid_over_heads_and_temperature(tmp_path: Path) -> None:
@@ -136,3 +140,37 @@ def test_curves_of_a_picture_are_named_by_their_settings(tmp_path: Path) -> None
     labels = view_figure(view_of(result)).axes[0].get_legend_handles_labels()[1]
     curves = [label for label in labels if label != CERTIFIED]
     assert curves == ["attention, heads 2", "attention, heads 4"]
+
+
+def test_searches_that_did_not_converge_are_counted(tmp_path: Path) -> None:
+    records = [record(BASE, trial) for trial in range(3)]
+    statuses = ["converged", NOT_CONVERGED, NOT_CONVERGED]
+    for each, status in zip(records, statuses, strict=True):
+        each.outputs["status"] = status
+    result = swept(tmp_path, records)
+    assert result.not_converged == 2 == result.means()["not_converged"][0]
+    assert "2 of 3 searches did not converge" in shown(result)
+
+
+def test_tables_of_an_interrupted_sweep_say_how_many_cells_they_have(tmp_path: Path) -> None:
+    whole = swept(tmp_path, [record(replace(BASE, n=n), 0) for n in (4, 6, 8)])
+    assert whole.complete and ": 3 of 3 cells" not in shown(whole)
+    tally = replace(whole.tally, total=9, interrupted=True)
+    part = replace(whole, tally=tally)
+    assert not part.complete and not part.to_dict()["complete"]
+    assert shown(part).count(": 3 of 9 cells") == 2, "means and slopes"
+    assert "fewer than 10 trials have every n" in shown(part)
+
+
+def test_slopes_have_a_standard_error(tmp_path: Path) -> None:
+    result = swept(tmp_path, [record(replace(BASE, n=n), 0) for n in (4, 6, 8)])
+    row = result.slopes().iloc[0]
+    expected = linregress(np.log([4, 6, 8]), np.log(result.means()["mean"])).stderr
+    assert row["error"] == pytest.approx(expected)
+
+
+def shown(result: Sweep) -> str:
+    console = Console(width=160)
+    with console.capture() as printed:
+        console.print(panel(result))
+    return printed.get()

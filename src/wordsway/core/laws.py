@@ -36,9 +36,10 @@ class Interval:
 
 @dataclass(frozen=True)
 class Slope(Interval):
-    """S ≈ exp(intercept)·n^value."""
+    """S ≈ exp(intercept)·n^value; ``error`` is the standard error of the value."""
 
     intercept: float
+    error: float = math.nan
 
 
 def mean_interval(values: Sequence[float], level: float = 0.95) -> Interval | None:
@@ -73,8 +74,9 @@ def fit_slope(n: Sequence[float], S: Sequence[float], level: float = 0.95) -> Sl
     spread = sum((x - x0) ** 2 for x, _ in pairs)
     value = sum((x - x0) * (y - y0) for x, y in pairs) / spread
     residual = sum((y - y0 - value * (x - x0)) ** 2 for x, y in pairs)
-    half = _student(level, count - 2) * math.sqrt(residual / (count - 2) / spread)
-    return Slope(value, value - half, value + half, count, y0 - value * x0)
+    error = math.sqrt(residual / (count - 2) / spread)
+    half = _student(level, count - 2) * error
+    return Slope(value, value - half, value + half, count, y0 - value * x0, error)
 
 
 def _student(level: float, freedom: int) -> float:
@@ -272,7 +274,9 @@ def slope(n: Any, lower: Any, upper: Any = None) -> Slope:
     """The rate e of S ≈ c·n^e: least squares of log S on log n, with a 95 % interval.
 
     ``n`` and ``lower`` are values of the same shape, one per trial. With certified ends ``upper``
-    the interval holds for every S between the ends. The estimate is a sum over trials,
+    the interval is the hull of the 95 % intervals of both ends and of the steepest curves between
+    them: it covers the gap between the ends and the sampling error. The estimate is a sum over
+    trials,
 
         e = Σ w_t log S_t,    w_t ∝ log n_t − mean(log n),
 

@@ -60,12 +60,15 @@ class SweepForecast(Result):
     workers: int
     seconds: float
     bytes: float
+    #: What this machine cannot measure, as "what: why".
+    missing: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         counts = {self.what: self.total, "left": self.left, "workers": self.workers}
         return counts | {
             "forecast_seconds": self.seconds,
             "forecast_peak_mb": self.bytes / 1e6,
+            **({"missing": list(self.missing)} if self.missing else {}),
         }
 
 

@@ -17,6 +17,7 @@ from wordsway.engine.function import stop_in_worker
 from wordsway.engine.run import Machines, Tally, run_jobs, shard_of
 from wordsway.engine.store import Store
 from wordsway.engine.tables import export, without_facts, writable
+from wordsway.intervals import CONVERGED
 from wordsway.studies.functions import function_jobs
 from wordsway.studies.pairing import Trials, paired_differences, variance_components
 from wordsway.studies.spec import Study, load_study
@@ -31,13 +32,26 @@ LENGTHS = 3
 
 @dataclass(frozen=True)
 class Sweep(Result, brief="folder"):
-    """The outcome of a sweep, the paths of its tables, and the table of all stored cells."""
+    """The outcome of a sweep, the paths of its tables, and the table of all stored cells.
+
+    After Ctrl-C it has the cells that were done; check ``complete`` before you use its tables.
+    """
 
     study: Study
     tally: Tally
     folder: Path
     tables: tuple[Path, ...]
     cells: pandas.DataFrame
+
+    @property
+    def complete(self) -> bool:
+        """Whether every cell of this run is stored: none failed, and it was not interrupted."""
+        return self.tally.complete
+
+    @property
+    def not_converged(self) -> int:
+        """The number of searches that a longer one (``effort``) might improve."""
+        return int(_not_converged(self.cells).sum())
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -49,6 +63,8 @@ class Sweep(Result, brief="folder"):
             "elsewhere": self.tally.elsewhere,
             "failed": self.tally.failures,
             "interrupted": self.tally.interrupted,
+            "complete": self.complete,
+            "not_converged": self.not_converged,
             "seconds": self.tally.seconds,
             "means": _records(self.means()),
             "slopes": _records(self.slopes()) if self.has_slopes else [],
@@ -63,7 +79,8 @@ class Sweep(Result, brief="folder"):
 
     def means(self) -> pandas.DataFrame:
         """A data frame with one row per setting: trials, mean and sd of what was ``measured`` (S,
-        or the error after a change where cells learn) and the mean certified end of S.
+        or the error after a change where cells learn), the mean certified end of S, and the number
+        of searches that did not converge.
 
         A setting is everything that varies between the cells and is neither a seed, a trial nor an
         outcome: options of maps, radius, effort, how texts are read, …
@@ -77,6 +94,7 @@ class Sweep(Result, brief="folder"):
         table = trials["value"].agg(["size", "mean", "std"])
         table.columns = pandas.Index(["trials", "mean", "sd"])
         table["upper"] = trials["upper"].mean()
+        table["not_converged"] = trials["loose"].sum()
         return table.reset_index()
 
     def differences(self) -> pandas.DataFrame:
@@ -104,10 +122,12 @@ class Sweep(Result, brief="folder"):
         return "n" in self.cells and self.cells["n"].nunique() >= LENGTHS
 
     def slopes(self) -> pandas.DataFrame:
-        """How S falls with n in every setting: the slope of log S on log n with its 95 % interval
-        (``low`` … ``high`` of the attained values, ``certified_low`` … of everything between both
-        ends), the ``law`` that predicts held-out trials best, None if undecided, and the error of
-        each law. See `wordsway.slope` and `wordsway.laws`.
+        """How S falls with n in every setting: the slope of log S on log n, its standard ``error``
+        and its 95 % interval (``low`` … ``high`` of the attained values; ``certified_low`` … covers
+        every S between both ends, and the sampling error), the ``law`` that predicts held-out
+        trials best, and the error of each law. ``law`` is None if the trials do not decide; it and
+        all errors are missing below 10 trials that have every n, and ``floor_error`` below four n.
+        See `wordsway.slope` and `wordsway.laws`.
         """
         import pandas
 
@@ -122,7 +142,8 @@ class Sweep(Result, brief="folder"):
             if cells["n"].nunique() < LENGTHS:
                 continue
             found = slope(cells["n"], cells["value"])
-            row = {"slope": found.value, "low": found.low, "high": found.high}
+            row = {"slope": found.value, "error": found.error}
+            row |= {"low": found.low, "high": found.high}
             if cells["upper"].notna().all():
                 sure = slope(cells["n"], cells["value"], cells["upper"])
                 row |= {"certified_low": sure.low, "certified_high": sure.high}
@@ -143,8 +164,18 @@ class Sweep(Result, brief="folder"):
             measured=frame.get("measured", names).fillna(names),
             value=error.where(learns, frame["lower"]).astype(float),
             upper=frame["upper"].astype(float).mask(learns),
+            loose=_not_converged(frame),
         )
         return values, settings
+
+
+def _not_converged(cells: pandas.DataFrame) -> pandas.Series[bool]:
+    """Which cells have a search that did not converge; a function's numbers have none."""
+    import pandas
+
+    if "status" not in cells:
+        return pandas.Series(False, cells.index)
+    return cells["status"].notna() & (cells["status"] != CONVERGED)
 
 
 def _law(cells: pandas.DataFrame) -> dict[str, Any]:
@@ -202,7 +233,8 @@ def sweep(
     shard : "3/64" runs the third of 64 parts of the grid; runs of all parts may share ``out``
     merge : folders of other runs (``out``), whose cells are taken over first
 
-    It can be killed at any time; the same call resumes it. Results of a function whose source, or
+    It can be killed at any time; the same call resumes it. Ctrl-C returns the cells that are done,
+    with ``complete`` False. Results of a function whose source, or
     anything that it uses in its folder, has changed since are computed again.
     """
     stop_in_worker(study)

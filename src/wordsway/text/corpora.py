@@ -31,6 +31,11 @@ class Text:
     kind: str | None
     sha256: str
 
+    @property
+    def label(self) -> str | None:
+        """The label as it is spelled in the corpus: ``kind``."""
+        return self.kind
+
 
 @dataclass
 class Corpus:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from wordsway.core.chart import Chart, Curve, Panel
 from wordsway.core.format import format_bytes, format_seconds
+from wordsway.core.laws import FOLDS
 from wordsway.engine.forecast import SweepForecast
 from wordsway.engine.run import Tally
 from wordsway.render import blocks as b
@@ -21,17 +22,19 @@ if TYPE_CHECKING:
 #: Curves that can be distinguished in one panel.
 MOST = 12
 #: Columns of the means that are not part of a curve's name.
-LEFT_OUT = ("n", "measured", "trials", "mean", "sd", "upper")
+LEFT_OUT = ("n", "measured", "trials", "mean", "sd", "upper", "not_converged")
 LABELS = {"S": "word sensitivity S", "error": "error after the change"}
 
 
 def sweep_view(result: Sweep) -> b.ResultView:
     tables = ", ".join(str(path) for path in result.tables)
+    searches = [b.warning(_searches_line(result))] if result.not_converged else []
     return b.ResultView(
         "Sweep",
         [
-            b.headline(f"{result.study.name}, means over trials"),
-            frame_table(result.means(), shown=30),
+            b.headline(f"{result.study.name}, means over trials{_part(result)}"),
+            frame_table(_means(result), shown=30),
+            *searches,
             *_comparisons(result),
             b.soft(tally_line(result.tally, result.folder / "store")),
             b.source(f"tables: {tables}"),
@@ -39,6 +42,35 @@ def sweep_view(result: Sweep) -> b.ResultView:
         provenance(result),
         lambda: _chart(result),
     )
+
+
+def _part(result: Sweep) -> str:
+    """The number of cells behind a table, where some are missing."""
+    tally = result.tally
+    done = tally.before + tally.done + tally.elsewhere
+    return "" if result.complete else f": {done:,} of {tally.total:,} cells"
+
+
+def _means(result: Sweep) -> pandas.DataFrame:
+    table = result.means()
+    return table if result.not_converged else table.drop(columns="not_converged", errors="ignore")
+
+
+def _searches_line(result: Sweep) -> str:
+    return (
+        f"{result.not_converged:,} of {len(result.cells):,} searches did not converge: set a "
+        "larger effort in the grid (effort = 4); they may attain more"
+    )
+
+
+def _laws_note(slopes: pandas.DataFrame) -> str | None:
+    """Why laws are missing, if they are."""
+    if "law" in slopes and slopes["law"].notna().all():
+        return None
+    errors = [name for name in slopes if name in ("power_error", "logarithm_error")]
+    if errors and slopes[errors].notna().all(axis=None):
+        return "law –: the trials do not decide between the laws"
+    return f"law –: undecided; without errors: fewer than {FOLDS} trials have every n"
 
 
 def _comparisons(result: Sweep) -> Iterator[b.Block]:
@@ -52,11 +84,13 @@ def _comparisons(result: Sweep) -> Iterator[b.Block]:
             f"{name} {values[0]}" if len(values) == 1 else f"the first {name}"
             for name, values in zip(names, firsts, strict=True)
         )
-        yield b.headline(f"differences from {paired}, paired")
+        yield b.headline(f"differences from {paired}, paired{_part(result)}")
         yield frame_table(_varying(found, *(f"{name}_first" for name in names)), shown=30)
     if result.has_slopes and not (found := result.slopes()).empty:
-        yield b.headline("slopes of log S on log n")
+        yield b.headline(f"slopes of log S on log n{_part(result)}")
         yield frame_table(_varying(found), shown=30)
+        if note := _laws_note(found):
+            yield b.soft(note)
 
 
 def _varying(table: pandas.DataFrame, *names: str) -> pandas.DataFrame:
@@ -69,7 +103,8 @@ def sweep_forecast_view(cost: SweepForecast) -> b.ResultView:
     left = b.Span(f"{cost.left:,} of {cost.total:,} {cost.what} left", "bold")
     time = f"about {format_seconds(cost.seconds)} with {cost.workers} workers on an idle machine"
     memory = f"peak memory {format_bytes(cost.bytes)} in total"
-    return b.ResultView("Forecast of a sweep", [b.plain(left, f": {time}, {memory}")])
+    missing = [b.warning(f"not measured: {reason}") for reason in cost.missing]
+    return b.ResultView("Forecast of a sweep", [b.plain(left, f": {time}, {memory}"), *missing])
 
 
 def tally_line(tally: Tally, store: object) -> str:
