@@ -87,6 +87,11 @@ def test_reproduce_makes_figures_tables_and_a_page(
     assert run(["reproduce", "--quick", "--out", str(tmp_path), "--forecast"]) == 0
     assert f"0 of {stored}" in capsys.readouterr().out
     assert run(["reproduce", "9", "--out", str(tmp_path)]) == 2
+    capsys.readouterr()
+    assert run(["reproduce", "1-right", "--out", str(tmp_path)]) == 1
+    assert "not drawn: 1-right" in capsys.readouterr().err
+    assert run(["reproduce", "1-right", "--out", str(tmp_path), "--forecast"]) == 0
+    assert "smollm2 is not present" in " ".join(capsys.readouterr().out.split())
 
 
 @pytest.mark.slow

@@ -79,7 +79,7 @@ def table(
     mean nothing.
     """
     rows = []
-    for trial in range(4):
+    for trial in range(5):
         noise = 1 + 0.01 * trial
         for control in (False, True):
             for step in (0, 8, 64):
@@ -88,7 +88,8 @@ def table(
                 point = {"task": "imdb", "network": "attention", "trial": trial, "step": step}
                 numbers = {"lower": S * noise, "upper": 2 * S, "local": S / 10 * noise}
                 numbers |= {"test_error": 0.1 if done else 0.5, "percentile": percentile + trial}
-                rows.append(point | numbers | {"shuffled": control, "seconds": 1.0})
+                point |= {"key": f"{trial} {control}", "seconds": 1.0}
+                rows.append(point | numbers | {"shuffled": control})
     return pandas.DataFrame(rows)
 
 
@@ -105,7 +106,7 @@ def test_verdicts_follow_the_numbers() -> None:
     never = verdicts(table(1.0, 50, 0.5, learnt=False))
     assert never == ["not measured"] * 3 + [agrees] * 2
     study, data = TrainingStudy(), table(1.0, 50, 0.5)
-    assert "4 seeds" in study.caption(data)
+    assert "5 seeds" in study.caption(data)
     drawn = study.drawing(data)
     assert len(drawn.panels) == 4 and [len(one.curves) for one in drawn.panels] == [2] * 4
     assert list(drawn.panels[0].ticks.values()) == ["0", "8", "64"]

@@ -20,6 +20,7 @@ from wordsway.core.result import Result
 from wordsway.engine.job import Job
 from wordsway.engine.store import Store
 from wordsway.engine.tables import export, without_facts
+from wordsway.intervals import CONVERGED
 from wordsway.studies.tables import cells_frame
 from wordsway.studies.texts import TextOptions
 
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 HOLDS, FAILS, OPEN = "agrees", "disagrees", "not measured"
 #: The interval allows either answer.
 UNDECIDED = "undecided"
+#: Fewer independent draws than `LEAST_TRIALS`: no verdict, whatever the interval.
+TOO_FEW, LEAST_TRIALS = "too few trials", 5
 #: The source of a claim: the paper, or wordsway's own checks and studies.
 PAPER, OWN = "paper", "wordsway"
 WIDTHS = (192, 384, 768)
@@ -54,12 +57,17 @@ class Finding:
 def decide(found: Interval | None, least: float = -math.inf, most: float = math.inf) -> str:
     """The verdict on "the true value is between least and most": agrees where the whole interval
     is, disagrees where none of it is. Either is wrong with the interval's error rate at most.
+    Fewer than `LEAST_TRIALS` draws decide nothing.
 
     >>> [decide(Interval(0.5, 0.4, 0.6, 9), most=most) for most in (0.7, 0.5, 0.3)]
     ['agrees', 'undecided', 'disagrees']
+    >>> decide(Interval(0.5, 0.4, 0.6, 4), most=0.7)
+    'too few trials'
     """
     if found is None:
         return OPEN
+    if found.points < LEAST_TRIALS:
+        return TOO_FEW
     if least < found.low and found.high < most:
         return HOLDS
     return FAILS if found.high < least or most < found.low else UNDECIDED
@@ -189,13 +197,25 @@ class GridFigure(Figure["pandas.DataFrame"]):
         return export(data, folder, self.name)
 
     def seconds(self, data: pandas.DataFrame) -> float:
-        return float(data["seconds"].sum())
+        """A cell that learns has several rows, each with the time of the whole cell."""
+        return float(data.drop_duplicates("key")["seconds"].sum())
 
     def caption(self, data: pandas.DataFrame) -> str:
         trials = int(data["trial"].max()) + 1
-        cost = f"{len(data):,} cells, {format_seconds(self.seconds(data))} of one core."
-        return f"{self.explain(without_facts(data), trials)} {cost}"
+        cost = f"{data['key'].nunique():,} cells, {format_seconds(self.seconds(data))} of one core."
+        return f"{self.explain(without_facts(data), trials)}{_not_converged(data)} {cost}"
 
     @abstractmethod
     def explain(self, frame: pandas.DataFrame, trials: int) -> str:
         """How to read the figure."""
+
+
+def _not_converged(data: pandas.DataFrame) -> str:
+    """The number of searches that a longer one might improve, as a sentence."""
+    if "status" not in data:  # a study without searches
+        return ""
+    status = data["status"].dropna()
+    if status.empty:
+        return ""
+    loose = int((status != CONVERGED).sum())
+    return f" {loose:,} of {len(status):,} searches did not converge; they may attain more."

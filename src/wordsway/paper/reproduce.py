@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -155,7 +155,8 @@ def reproduce(
     Parameters
     ----------
     figures : names such as "2-left", "3" or "all"; all of them by default
-    quick : a subset of the jobs: d = 192 (768 for depth), 3 trials
+    quick : a subset of the cells: d = 192 (768 for depth) with 3 trials; d = 384 for Figures
+        4 (10 trials) and 5 (6)
     out : folder for ``<figure>.png .svg .pdf .csv``, ``index.html`` and the store; an interrupted
         run resumes where it stopped
     workers, cluster, memory : as in `sweep`; ``command`` is shown on the page
@@ -180,7 +181,7 @@ def reproduce(
         if data is not None:
             drawn.append(_draw(figure, data, folder, style))
             findings += figure.findings(data)
-    findings += _not_measured(chosen, sources)
+    findings += _not_measured(_missing(chosen, sources, jobs, quick))
     result = Reproduction(
         folder=folder,
         quick=quick,
@@ -208,7 +209,9 @@ def forecast_reproduction(
     store = Store(writable(Path(out)) / "store")
     sources = find_sources(fetch=False, reviews=_reviews(chosen))
     jobs = _jobs(chosen, sources, quick, seed)
-    return forecast_unfinished([job for some in jobs.values() for job in some], store, workers)
+    every = [job for some in jobs.values() for job in some]
+    missing = tuple(_missing(chosen, sources, jobs, quick))
+    return replace(forecast_unfinished(every, store, workers), missing=missing)
 
 
 def _reviews(chosen: Sequence[Figure[Any]]) -> bool:
@@ -246,10 +249,30 @@ def _draw(figure: Figure[Any], data: Any, folder: Path, style: str) -> DrawnFigu
     return DrawnFigure(figure.name, figure.title, figure.caption(data), files, figure.seconds(data))
 
 
-def _not_measured(chosen: Sequence[Figure[Any]], sources: Sources) -> list[Finding]:
+def _missing(
+    chosen: Sequence[Figure[Any]], sources: Sources, jobs: Mapping[str, Sequence[Job]], quick: bool
+) -> list[str]:
+    """What cannot be measured, as "what: why"."""
     reasons = [reason for figure in chosen for reason in figure.missing(sources)]
-    parts = [reason.partition(":") for reason in dict.fromkeys([*reasons, *sources.missing])]
+    reasons += [
+        f"Figure {figure.name}: not part of --quick; run without it"
+        for figure in chosen
+        if quick and not jobs[figure.name] and not figure.missing(sources)
+    ]
+    return list(dict.fromkeys([*reasons, *sources.missing]))
+
+
+def _not_measured(reasons: Sequence[str]) -> list[Finding]:
+    parts = [reason.partition(":") for reason in reasons]
     return [Finding("", what, "", why.strip(), OPEN) for what, _, why in parts]
+
+
+def not_drawn(names: Sequence[str], result: Reproduction) -> list[str]:
+    """The figures of exactly these names that were not drawn; all chosen ones if none was."""
+    drawn = {figure.name for figure in result.figures}
+    if not drawn:
+        return [figure.name for figure in choose(names)]
+    return [name for name in names if name in FIGURES and name not in drawn]
 
 
 def _facts(
@@ -267,7 +290,7 @@ def _facts(
     return {
         "seed": str(seed),
         "cells": f"{len(found):,} of {tally.total:,}; {len(tally.failures)} failed",
-        "computing time": f"{'; '.join(times)} (of one core)",
+        "computing time": f"{'; '.join(times)} (seconds of one core, earlier runs included)",
         "this run": format_seconds(tally.seconds),
         "largest worker": f"{max(peaks):.0f} MB" if peaks else "–",
         "machines": ", ".join(hosts) or "–",

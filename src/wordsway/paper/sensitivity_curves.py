@@ -22,6 +22,7 @@ from wordsway.paper.figure import (
     texts_for,
 )
 from wordsway.studies.cells import Cell
+from wordsway.studies.corpus_texts import PAPER_FEWER
 from wordsway.studies.request import Request
 from wordsway.theory import infinite_width, wide_relu_rf
 
@@ -52,15 +53,16 @@ QUICK_LENGTHS = (10, 50, 100, 250)
 
 #: The paper's claims about S of each map as n grows.
 CLAIMS = {
-    "rf": "Paper, Theorem 1: S of RF falls like n^(−1/2)",
+    "rf": "Paper, Theorem 1: S of RF falls like n^(−1/2) as n grows",
     "drf": "Paper, Theorem 2: S of DRF falls like n^(−1/2), or faster",
     "raf": "Paper, Theorem 3: S of RAF is Ω(1)",
     "relu-raf": "Remark: S of ReLU-RAF falls with n",
 }
-#: A slope within this of the theory's agrees with it.
+#: A slope within this of the theory's agrees with it: wordsway's choice.
 MARGIN = 0.05
-#: The slope that separates "stays" from "falls". The theory has no finite-size curve for attention:
-#: Theorem 3 bounds S from below where d/log⁴d = Ω(n), and random features fall with −1/2.
+#: The slope that separates "stays" from "falls": wordsway's choice. The theory has no finite-size
+#: curve for attention: Theorem 3 of the paper bounds S from below where d/log⁴d = Ω(n), and random
+#: features fall with −1/2.
 FALLS = -0.1
 
 
@@ -70,25 +72,35 @@ def judge_slope(
     """The verdict on the paper's claim about a map of `CLAIMS`, and its rule.
 
     ``slope`` is that of log S against log n at the lengths ``n``. RF is compared with the slope of
-    (1 + √(2/n))/√n at the same lengths. Theorem 2 is an upper bound, and DRF has no curve at finite
-    width: it may fall faster than the infinite-width limit, but not more slowly.
+    (1 + √(2/n))/√n at the same lengths. The paper's Theorem 2 is an upper bound, and DRF has no
+    curve at finite width: it may fall faster than the infinite-width limit, but not more slowly.
 
-    >>> n = [5, 10, 20, 40]
-    >>> judge_slope("raf", fit_slope(n, [2.0, 2.01, 2.0, 2.01]), n, d=8)[0]
+    >>> n = [5, 10, 20, 40, 80]
+    >>> judge_slope("raf", fit_slope(n, [2.0, 2.01, 2.0, 2.01, 2.0]), n, d=8)[0]
     'agrees'
     """
     if name == "rf":
         theory = _slope_of(lambda length: wide_relu_rf(length, d), n)
-        rule = f"slope within {MARGIN:g} of {minus(theory)}, that of (1 + √(2/n))/√n at these n"
+        rule = (
+            f"our rule: slope within {MARGIN:g} of {minus(theory)}, that of (1 + √(2/n))/√n at "
+            "these n; −0.5 is its limit and is not tested"
+        )
         return decide(slope, theory - MARGIN, theory + MARGIN), rule
     if name == "drf":
         theory = _slope_of(lambda length: infinite_width(length, depth=depth or 1), n)
-        rule = f"slope at most {MARGIN:g} above {minus(theory)}, that of infinite width at these n"
+        rule = (
+            f"our rule: slope at most {MARGIN:g} above {minus(theory)}, that of infinite width at "
+            "these n"
+        )
         return decide(slope, most=theory + MARGIN), rule
     if name == "raf":
-        rule = f"slope above {minus(FALLS, 'g')}; no finite-size curve exists"
+        reach = d / math.log(d) ** 4
+        rule = (
+            f"our rule: slope above {minus(FALLS, 'g')}. The theorem assumes n = O(d/log⁴d), and "
+            f"d/log⁴d = {reach:.2g}: it does not cover these n"
+        )
         return decide(slope, least=FALLS), rule
-    rule = f"slope below {minus(FALLS, 'g')}; no finite-size curve exists"
+    rule = f"our rule: slope below {minus(FALLS, 'g')}; no finite-size curve exists"
     return decide(slope, most=FALLS), rule
 
 
@@ -148,9 +160,9 @@ class SensitivityCurves(GridFigure):
         if self.everywhere:
             rows = f"Dashed, any row: the largest S {CHOSEN[self.map]}, same texts and weights."
         return (
-            f"Mean over {trials} trials, shaded ± 1 sd; logarithmic axes where a rate is claimed. "
-            "Solid: the first row may change, as in the paper. Thin: the mean certified upper "
-            f"bound, which may lie outside the axes. {rows}"
+            f"Mean attained S over {trials} trials, shaded ± 1 sd; logarithmic axes where a rate "
+            "is claimed. Solid: the first row may change, as in the paper. Thin: the mean "
+            f"certified upper bound, which may lie outside the axes. {rows}{reviews_note(frame)}"
         )
 
     # Claims
@@ -196,7 +208,7 @@ class SensitivityCurves(GridFigure):
             )
             claim, rule = (
                 "Paper, Theorem 2: depth helps by a constant factor",
-                "the difference is above 0",
+                "our rule: the difference is above 0",
             )
             verdict = decide(gain, least=0.0)
             yield Finding(self.name, claim, str(data), measured, verdict, rule)
@@ -247,7 +259,7 @@ class SensitivityCurves(GridFigure):
             for positions, part in some.groupby("positions"):
                 slope = series_slope(part)
                 everywhere = positions == "all"
-                label = f"{name}, any row" if everywhere else name
+                label = f"{name}, {'any row, ' if everywhere else ''}attained"
                 if slope is not None and not everywhere:
                     label += f": slope {slope:.2f}"
                 curves.append(mean_curve(part, label, colour, dashed=everywhere))
@@ -299,6 +311,21 @@ CURVES = (
         "3.2", "Figure 3.2: random attention features (ReLU)", "relu-raf", LENGTHS, QUICK_LENGTHS
     ),
 )
+
+
+def reviews_note(frame: pandas.DataFrame) -> str:
+    """What the rows of a review are, as sentences of a caption."""
+    n = frame.loc[frame["data"].str.startswith("imdb"), "n"]
+    if n.empty:
+        return ""
+    note = " The first row of a review is the special token that its model puts first ([CLS])."
+    if n.max() < PAPER_FEWER:
+        return f"{note} Reviews with fewer than n tokens are padded."
+    longest = int(n.max())
+    return (
+        f"{note} Reviews have fewer than {PAPER_FEWER} tokens, as in the paper: every text of "
+        f"n = {longest} has padding rows, as shorter ones with fewer than n tokens do."
+    )
 
 
 def largest_of_all(data: pandas.DataFrame) -> pandas.DataFrame:

@@ -97,6 +97,12 @@ def verification_view(result: Verification) -> b.ResultView:
             b.Column("proved", cell=lambda row: at_most(row[1])),
         ]
         blocks.append(b.table_of(rows, columns, on_page=20))
+    known = [(name, value) for name, value in result.map.items() if name != "kind"]
+    parts = [f"{name} {value}" for name, value in known if value not in (None, False, "all")]
+    size = [] if result.n is None else [f"n = {result.n}, d = {result.d}"]
+    hashes = [f"SHA-256 of {name} {value[:12]}…" for name, value in result.inputs.items()]
+    blocks.append(b.plain(" · ".join([str(result.map.get("kind")), *parts, *size])))
+    blocks.append(b.plain(" · ".join(hashes)))
     about = result.about.get("map")
     origin = f"{about.get('map')} · " if isinstance(about, dict) else ""
     facts = {name: str(value) for name, value in result.map.items()} | {
@@ -213,7 +219,7 @@ def measurement_view(result: Measurement) -> b.ResultView:
     blocks: list[b.Block] = [b.headline(request_line(request)), _trials_table(result)]
     blocks.append(b.plain(b.Span(f"S, {rows_line(request)}: ", "bold"), _mean(result)))
     if loose := sum(trial.status != CONVERGED for trial in result.trials):
-        remedy = "a longer search (effort= in Python) may attain more"
+        remedy = "a longer search may attain more: in Python, ws.sensitivity(phi, X, effort=4)"
         blocks.append(b.soft(f"not converged in {loose} of {len(result.trials)} trials: {remedy}"))
     average = average_line(result.averages)
     if average is not None:

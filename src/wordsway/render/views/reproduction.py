@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from wordsway.paper.figure import FAILS, HOLDS, OWN, PAPER, Finding
+from wordsway.paper.figure import FAILS, HOLDS, LEAST_TRIALS, OWN, PAPER, TOO_FEW, Finding
 from wordsway.paper.reproduce import Reproduction
 from wordsway.render import blocks as b
 from wordsway.render.views.sweep import tally_line
@@ -24,8 +24,12 @@ TABLES = {
 HOW_DECIDED = (
     "Intervals are 95 %. A claim agrees where the whole interval satisfies the rule, disagrees "
     "where none of it does, and is undecided otherwise. Where the true value breaks the rule, "
-    "“agrees” is printed by chance in at most 1 of 40 cases; the same holds for “disagrees”."
+    "“agrees” is printed by chance in at most 1 of 40 cases; the same holds for “disagrees”. The "
+    "paper’s theorems are asymptotic and set no thresholds at finite n: “our rule” marks those "
+    f"that wordsway chose. Fewer than {LEAST_TRIALS} independent draws decide nothing."
 )
+#: What a quick run can do about it.
+REMEDY = ": run without --quick"
 COLUMNS = (
     b.Column("figure", "text", optional=True),
     b.Column("claim", "prose"),
@@ -43,7 +47,13 @@ def reproduction_view(result: Reproduction) -> b.ResultView:
         for drawn in result.figures
     ]
     tables = [
-        b.Table(COLUMNS, [_row(found) for found in findings], title, shown=1000, on_page=1000)
+        b.Table(
+            COLUMNS,
+            [_row(found, result.quick) for found in findings],
+            title,
+            shown=1000,
+            on_page=1000,
+        )
         for kind, title in TABLES.items()
         if (findings := [found for found in result.findings if found.source == kind])
     ]
@@ -60,6 +70,7 @@ def reproduction_view(result: Reproduction) -> b.ResultView:
     )
 
 
-def _row(found: Finding) -> Sequence[b.Cell]:
-    verdict = b.Span(found.verdict, VERDICTS.get(found.verdict, "soft"))
+def _row(found: Finding, quick: bool) -> Sequence[b.Cell]:
+    text = found.verdict + (REMEDY if quick and found.verdict == TOO_FEW else "")
+    verdict = b.Span(text, VERDICTS.get(found.verdict, "soft"))
     return (found.figure, found.claim, found.series, found.measured, found.rule, verdict)
