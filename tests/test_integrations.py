@@ -81,9 +81,20 @@ def test_vectors_are_recorded_for_other_projects(tmp_path: Path) -> None:
 
 def test_results_have_the_shape_of_mteb(tmp_path: Path) -> None:
     found = ws.audit(bag_of_letters, texts=2, kinds=["negation"], draws=0)
-    (path,) = save_task_results(found, tmp_path)
+    overall, path, *others = save_task_results(found, tmp_path)
+    assert overall.name == "WordswayGoldOverall.json"
+    assert {one.parent.parent.name for one in others} == {"word overlap"}
     document = json.loads(path.read_text())
-    assert path.name == "WordswayNegation.json" and document["task_name"] == "WordswayNegation"
+    assert path.stem == document["task_name"] == "WordswayGoldNegation"
+    assert len(document["dataset_revision"]) == 64
+    assert found.to_dict()["models"][0]["data_sha256"] == document["dataset_revision"]
+    assert save_task_results(found, tmp_path)[1] == path
+    more: dict[str, Any] = {"texts": 2, "kinds": ["negation"], "draws": 0, "baselines": False}
+    with pytest.raises(InputError, match="another result"):
+        save_task_results(ws.audit(bag_of_letters, target="pooled", **more), tmp_path)
+    every = ws.audit(bag_of_letters, "everyday", **more)
+    named = save_task_results(every, tmp_path, revision="r1", languages=["deu-Latn"])
+    assert named[1].name == "WordswayEverydayNegation.json" and named[1].parent.name == "r1"
     (scores,) = document["scores"]["test"]
     score = found.models[0].kinds[0].levels["rewording"]
     assert scores["main_score"] == score.score and scores["level"] == "rewording"

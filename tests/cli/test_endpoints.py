@@ -29,9 +29,16 @@ def test_pairs_of_an_endpoint(capsys):
         first = json.loads(capsys.readouterr().out)
         assert len(server.texts) == 2
         assert run([*command, "--json"]) == 0
-        assert json.loads(capsys.readouterr().out)["pairs"] == first["pairs"]
-        assert len(server.texts) == 2, "a second run sends nothing"
+        printed = capsys.readouterr()
+        again = json.loads(printed.out)
+        assert again["pairs"] == first["pairs"]
+        assert (first["models"][0]["vectors_sent"], again["models"][0]["vectors_sent"]) == (2, 0)
+        assert again["models"][0]["vectors_stored"] == 2 and "2 from the store" in printed.err
+        assert len(server.texts) == 4, "two stored texts are compared"
         assert run([*command, "--max-texts", "1"]) == 0  # both are stored
+        assert run([*command, "--fresh", "--max-texts", "1"]) == 2
+        assert run([*command, "--fresh"]) == 0
+        assert "2 vectors from the server, 0 from the store" in capsys.readouterr().err
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ import os
 import random
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -41,6 +41,7 @@ class Server(ThreadingHTTPServer):
         self.texts: list[str] = []
         self.given: Counter[str] = Counter()
         self.keys: set[str | None] = set()
+        self.vector: Callable[..., list[float]] = vector
         self.lock = threading.Lock()
 
     @property
@@ -64,7 +65,8 @@ class Handler(BaseHTTPRequestHandler):
             self.server.keys.add(self.headers["Authorization"])
         dimensions = sent.get("dimensions", DIMENSIONS)
         data: list[dict[str, Any]] = [
-            {"index": i, "embedding": vector(t, dimensions)} for i, t in enumerate(texts)
+            {"index": i, "embedding": self.server.vector(t, dimensions)}
+            for i, t in enumerate(texts)
         ]
         if fault in ("429", "429 later", "500", "401", "302"):
             return self.refuse(fault)
@@ -119,18 +121,67 @@ def _own_home(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "PAUSE", 1e-4)
 
 
-def test_vectors_are_the_servers_and_a_second_run_sends_nothing():
+def test_vectors_are_the_servers_and_a_second_run_sends_three_texts():
     texts = [f"text {i % 70}" for i in range(100)]
     with serving("none", "shuffled") as server:
         first = Endpoint(server.url, "m", batch=8).encode(texts)
         assert first.tolist() == [vector(text) for text in texts]
         assert Counter(server.texts) == Counter(set(texts))
         again = Endpoint(server.url, "m").encode(texts)
-        assert (again == first).all() and len(server.texts) == 70
+        assert (again == first).all() and len(server.texts) == 73
         assert Endpoint(server.url, "m").forecast([*texts, "new one"]).texts == 1
         Endpoint(server.url, "other").encode(texts[:1])
         assert Endpoint(server.url, "m", dimensions=3).encode(texts[:1]).shape == (1, 3)
-        assert len(server.texts) == 72
+        assert len(server.texts) == 75
+
+
+def other(text: str, dimensions: int = DIMENSIONS) -> list[float]:
+    return vector(f"{text}!", dimensions)
+
+
+def test_another_model_under_the_same_name_is_refused_until_fresh():
+    texts = [f"text {i}" for i in range(20)]
+    with serving() as server:
+        Endpoint(server.url, "m").encode(texts)
+        server.vector = other
+        with pytest.raises(EndpointError, match=r"model has changed.*--fresh"):
+            Endpoint(server.url, "m").encode(texts)
+        server.vector = lambda text, dimensions: vector(text, dimensions + 1)
+        with pytest.raises(EndpointError, match="model has changed"):
+            Endpoint(server.url, "m").encode(texts)
+        server.vector = other
+        fresh = Endpoint(server.url, "m", fresh=True)
+        assert fresh.forecast(texts).texts == 20
+        assert fresh.encode(texts).tolist() == [other(text) for text in texts]
+        again = Endpoint(server.url, "m")
+        assert again.encode(texts).tolist() == [other(text) for text in texts]
+        assert again.describe()["vectors_stored"] == 20 and again.describe()["vectors_sent"] == 0
+        assert "20 from the store (the oldest of 20" in again.usage
+
+
+def test_one_object_notices_another_model_after_a_pause(monkeypatch):
+    with serving() as server:
+        one = Endpoint(server.url, "m")
+        one.encode(["a", "b"])
+        server.vector = other
+        monkeypatch.setattr(module, "CHECK_AFTER", 0.0)
+        with pytest.raises(EndpointError, match="model has changed"):
+            one.encode(["a", "b"])
+
+
+def test_rounding_of_the_server_is_no_other_model():
+    with serving() as server:
+        first = Endpoint(server.url, "m").encode(["a", "b"])
+        server.vector = lambda text, dimensions: [1.005 * one for one in vector(text, dimensions)]
+        assert (Endpoint(server.url, "m").encode(["a", "b"]) == first).all()
+
+
+def test_stored_vectors_of_a_server_that_is_off_are_not_used(caplog):
+    with serving() as server:
+        Endpoint(server.url, "m").encode(["a"])
+    with pytest.raises(EndpointError, match="did not answer"):
+        Endpoint(server.url, "m").encode(["a"])
+    assert "no answer, attempt 1 of 6" in caplog.text and "attempt 6 of 6" in caplog.text
 
 
 @pytest.mark.slow

@@ -122,6 +122,8 @@ def get(
         again = present(name)
         if again is not None and folder is None and not again.broken():
             return again  # another process was faster
+        if folder is None and progress is silent:
+            log.warning("downloading %s (%s) to %s", name, format_bytes(wanted.bytes), home())
         return _fetch(wanted, partial(progress, f"fetching {name}"), folder)
 
 

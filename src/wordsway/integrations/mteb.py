@@ -3,53 +3,94 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from wordsway.auditing.result import Audit
+from wordsway.auditing.result import Audit, ModelAudit
 from wordsway.auditing.scores import LevelScore
 from wordsway.core.atomic import atomic
+from wordsway.core.errors import InputError
 from wordsway.version import __version__
 
+#: The folder of a model whose revision is not known, as MTEB names it.
+NO_REVISION = "no_revision_available"
 
-def task_results(found: Audit) -> dict[str, list[dict[str, Any]]]:
-    """The results of each model by its name, one document per kind of edit.
+
+def task_results(
+    found: Audit, languages: Sequence[str] = ("eng-Latn",)
+) -> dict[str, list[dict[str, Any]]]:
+    """The results of each model and baseline by its name: one document for all texts together
+    (``WordswayGoldOverall``) and one per kind of edit; the task's name has that of the data.
 
     ``main_score`` is the score at the audit's ``level``, with its 95 % interval in ``low`` and
-    ``high``.
+    ``high``; ``hf_subset`` names the data, the target and the seed; ``dataset_revision`` is the
+    SHA-256 of the texts and edits. ``evaluation_time`` is unknown per task, hence null.
     """
     return {
         str(model.name): [
-            _document(found, kind.kind, kind.levels[found.level])
-            for kind in model.kinds
-            if found.level in kind.levels
+            _document(found, model, kind, score, languages)
+            for kind, score in (
+                ("overall", model.levels.get(found.level)),
+                *((kind.kind, kind.levels.get(found.level)) for kind in model.kinds),
+            )
+            if score is not None
         ]
-        for model in found.models
+        for model in (*found.models, *found.baselines)
     }
 
 
-def _document(found: Audit, kind: str, score: LevelScore) -> dict[str, Any]:
-    about = {"hf_subset": "default", "languages": ["eng-Latn"], "main_score": score.score}
+def _document(
+    found: Audit, model: ModelAudit, kind: str, score: LevelScore, languages: Sequence[str]
+) -> dict[str, Any]:
+    subset = f"{Path(found.data).name}-{found.target}-seed{found.seed}"
+    about = {"hf_subset": subset, "languages": list(languages), "main_score": score.score}
     own = {"level": found.level, "low": score.low, "high": score.high, "texts": score.texts}
     return {
-        "task_name": f"Wordsway{kind.title().replace('-', '')}",
-        "dataset_revision": __version__,
+        "task_name": "Wordsway" + re.sub(r"\W|_", "", f"{Path(found.data).stem} {kind}".title()),
+        "dataset_revision": model.data_sha256,
         "mteb_version": None,
+        "wordsway_version": __version__,
         "scores": {"test": [about | own]},
-        "evaluation_time": found.seconds,
+        "evaluation_time": None,
         "kg_co2_emissions": None,
     }
 
 
-def save_task_results(found: Audit, folder: str | Path) -> list[Path]:
-    """Write ``FOLDER/MODEL/REVISION/TASK.json`` for every model and kind, as MTEB does."""
-    paths = []
-    for model, documents in task_results(found).items():
+def save_task_results(
+    found: Audit,
+    folder: str | Path,
+    *,
+    languages: Sequence[str] = ("eng-Latn",),
+    revision: str | Mapping[str, str] | None = None,
+) -> list[Path]:
+    """Write ``FOLDER/MODEL/REVISION/TASK.json`` for every model, baseline and kind, as MTEB does.
+
+    Parameters
+    ----------
+    languages : of the texts, as MTEB spells them
+    revision : of the models, or a revision per name; by default the SHA-256 of a model's files if
+        it is known. A file with another result is not overwritten.
+    """
+    written: dict[Path, str] = {}
+    by_name = {str(model.name): model for model in (*found.models, *found.baselines)}
+    for name, documents in task_results(found, languages).items():
+        own = revision.get(name) if isinstance(revision, Mapping) else revision
+        place = own or by_name[name].about.get("sha256") or NO_REVISION
         for document in documents:
-            place = Path(folder) / model.replace("/", "__") / "no_revision_available"
-            place.mkdir(parents=True, exist_ok=True)
-            path = place / f"{document['task_name']}.json"
-            with atomic(path) as partial:
-                partial.write_text(json.dumps(document, indent=2, ensure_ascii=False), "utf-8")
-            paths.append(path)
-    return paths
+            parts = Path(folder) / re.sub(r"[/\\]", "__", name) / str(place)
+            path = parts / f"{document['task_name']}.json"
+            written[path] = json.dumps(document, indent=2, ensure_ascii=False)
+    for path, text in written.items():
+        if path.exists() and path.read_text("utf-8") != text:
+            raise InputError(
+                "a new file or the same result",
+                f"{path} with another result",
+                "choose another folder",
+            )
+    for path, text in written.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with atomic(path) as partial:
+            partial.write_text(text, "utf-8")
+    return list(written)

@@ -1,18 +1,17 @@
 """Embeddings on disk, so that a text is run through a model once.
 
-One safetensors file per batch, never changed once renamed into place: any number of processes may
-add to a folder. Each text's numbers carry a checksum; what does not fit is refused, reported and
-computed again. Nothing is ever unpickled.
+One NumPy archive (.npz) per batch, never changed once renamed into place: any number of processes
+may add to a folder. The archive has a checksum for each text; a file that does not agree with it is
+refused, reported and computed again. Nothing is ever unpickled.
 """
 
 from __future__ import annotations
 
 import contextlib
-import json
 import logging
 import os
+import time
 import uuid
-import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,19 +19,18 @@ from typing import Any
 import numpy as np
 
 from wordsway.core.atomic import atomic
-from wordsway.core.errors import needs
 from wordsway.data import home
 
 log = logging.getLogger("wordsway")
 #: Of the numbers and of the files; results record it.
-VERSION = 1
+VERSION = 2
+SUFFIX = ".npz"
 
 
 class Cache:
     """A folder of float32 matrices, one per text, named by the SHA-256 of the text."""
 
     def __init__(self, *path: str) -> None:
-        needs("models", "safetensors")
         self.folder = home() / "embeddings" / f"v{VERSION}" / Path(*path)
         self.index: dict[str, Path] = {}
         self.seen: set[Path] = set()
@@ -56,15 +54,14 @@ class Cache:
         """Keep the matrices; a disk that refuses is reported, and costs only speed."""
         if not matrices:
             return
-        needs("models", "safetensors")
-        from safetensors.numpy import save
-
-        tensors = {key: np.ascontiguousarray(rows) for key, rows in matrices.items()}
-        checksums = {key: zlib.crc32(rows.data) for key, rows in tensors.items()}
+        arrays: dict[str, Any] = dict(matrices)
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            with atomic(self.folder / f"{uuid.uuid4().hex}.safetensors") as partial:
-                partial.write_bytes(save(tensors, metadata={"checksums": json.dumps(checksums)}))
+            with (
+                atomic(self.folder / f"{uuid.uuid4().hex}{SUFFIX}") as partial,
+                partial.open("wb") as file,
+            ):
+                np.savez(file, **arrays)
         except OSError as error:
             reason = os.strerror(error.errno) if error.errno else error
             log.warning(
@@ -74,17 +71,31 @@ class Cache:
                 reason,
             )
 
+    def oldest(self, keys: Sequence[str]) -> float:
+        """The time (since the epoch) at which the oldest of these matrices was stored."""
+        times = [time.time()]
+        for path in {self.index[key] for key in keys if key in self.index}:
+            with contextlib.suppress(OSError):
+                times.append(path.stat().st_mtime)
+        return min(times)
+
+    def clear(self) -> None:
+        """Remove every stored matrix."""
+        for path in self.folder.glob(f"*{SUFFIX}"):
+            path.unlink(missing_ok=True)
+        self.index.clear()
+
     def _scan(self) -> None:
         """Read the contents of files added since the last refresh."""
         try:
-            files = {entry for entry in self.folder.iterdir() if entry.suffix == ".safetensors"}
+            files = {entry for entry in self.folder.iterdir() if entry.suffix == SUFFIX}
         except OSError:
             return
         for path in sorted(files - self.seen):
             self.seen.add(path)
             try:
-                with _opened(path) as file:
-                    self.index |= dict.fromkeys(file.keys(), path)
+                with np.load(path, allow_pickle=False) as file:
+                    self.index |= dict.fromkeys(file.files, path)
             except Exception as error:  # of the file or its header
                 self._refuse(path, error)
 
@@ -96,19 +107,10 @@ class Cache:
             os.replace(path, path.with_suffix(".refused"))
 
 
-def _opened(path: Path) -> Any:
-    needs("models", "safetensors")
-    from safetensors import safe_open
-
-    return safe_open(path, framework="numpy")
-
-
 def _read(path: Path, keys: Sequence[str]) -> dict[str, np.ndarray]:
-    """Some matrices of a file, once their checksums agree."""
-    with _opened(path) as file:
-        checksums = json.loads(file.metadata()["checksums"])
-        found = {key: file.get_tensor(key) for key in keys}
-    for key, rows in found.items():
-        if rows.dtype != np.float32 or rows.ndim != 2 or zlib.crc32(rows.data) != checksums[key]:
-            raise ValueError("a checksum differs")
+    """Some matrices of a file; reading an array to its end compares its checksum."""
+    with np.load(path, allow_pickle=False) as file:
+        found = {key: file[key] for key in keys}
+    if any(rows.dtype != np.float32 or rows.ndim != 2 for rows in found.values()):
+        raise ValueError("an array is not a float32 matrix")
     return found

@@ -22,9 +22,10 @@ from __future__ import annotations
 
 import importlib
 import itertools
+import logging
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -39,6 +40,8 @@ from wordsway.models.memory import (
     is_sentence_transformer,
 )
 from wordsway.models.probe import Probe, relative_difference
+
+log = logging.getLogger("wordsway")
 
 #: How a function of the user's own is named on the command line.
 PYTHON = "python:"
@@ -72,13 +75,26 @@ class BlackBox:
     name: str
     kind: str
     function: Callable[[list[str]], Any]
+    #: The first text with a vector of zeros, once the warning about it is printed.
+    zero_text: list[str] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def describe(self) -> dict[str, Any]:
         return {"name": self.name, "type": self.kind}
 
     def encode(self, texts: Sequence[str], progress: Progress = silent) -> np.ndarray:
         """The vectors (B, d) in float64; each distinct text is encoded once."""
-        return _in_batches(self.name, self.function, texts, "texts", progress)
+        vectors = _in_batches(self.name, self.function, texts, "texts", progress)
+        # One number per text may be the score of a classifier, of which 0 is a valid value.
+        nonzero = vectors.any(1) | (vectors.shape[1] == 1)
+        if not nonzero.all() and not self.zero_text:
+            self.zero_text.append(texts[int(nonzero.argmin())])
+            log.warning(
+                "%s returned a vector of zeros for %s: its cosine is not defined, and two such "
+                "texts count as equal; check what it returns for this text alone",
+                self.name,
+                _quoted(self.zero_text[0]),
+            )
+        return vectors
 
 
 def _in_batches(
@@ -121,9 +137,19 @@ def _answer(name: str, function: Callable[[Any], Any], inputs: list[Any]) -> np.
             f"shape {vectors.shape}",
             "return one vector per text",
         )
-    if not np.isfinite(vectors).all():
-        raise WordswayError(f"{name} returned NaN or Inf")
+    finite = np.isfinite(vectors).all(1)
+    if not finite.all():
+        raise InputError(
+            f"finite numbers from {name}",
+            f"NaN or Inf for {_quoted(inputs[int(finite.argmin())])}",
+            "check what it returns for this text alone",
+        )
     return vectors
+
+
+def _quoted(given: Any) -> str:
+    """A text or a pair of texts, cut to fit into a message."""
+    return f"{given!r:.80}"
 
 
 def _dense(answer: Any) -> np.ndarray:
@@ -279,6 +305,13 @@ def black_box(given: Any, name: str | None = None) -> TextEncoder:
             return BlackBox(name or _name_of(given), kind, _method(given, method))
     if callable(given) and not isinstance(given, type | torch.nn.Module):
         return BlackBox(name or _name_of(given), "function", given)
+    for method in ("predict_proba", "decision_function", "predict"):
+        if callable(getattr(given, method, None)) and not isinstance(given, type):
+            raise InputError(
+                "an encoder or a function of texts",
+                f"a classifier, {type(given).__name__}",
+                f"pass pipeline.{method}",
+            )
     raise InputError(
         "an encoder: a model's name or folder, an object with encode, or a function of texts",
         f"{given!r:.60}" if isinstance(given, type) else type(given).__name__,

@@ -4,8 +4,9 @@
     200                   {"data": [{"index": 0, "embedding": [0.1, …]}, …]}
 
 Vectors are kept on disk per URL, model and dimensions (`wordsway.models.cache`), so that a repeated
-or resumed run sends nothing twice. The key is read from the environment for each request and stored
-nowhere.
+or resumed run sends nothing twice. Before stored vectors are used, a few of their texts are sent
+again: a server with another model under the same name is refused. The key is read from the
+environment for each request and stored nowhere.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import hashlib
 import http.client
 import ipaddress
 import json
+import logging
 import math
 import os
 import time
@@ -45,6 +47,12 @@ LARGEST_ANSWER = 2**28
 TRANSIENT = frozenset({408, 409, 425, 429, 500, 502, 503, 504})
 #: Characters per token of English text, roughly.
 CHARACTERS_PER_TOKEN = 4
+#: Stored texts that are sent again before stored vectors are used, seconds without an answer after
+#: which this is repeated, and the relative distance of vectors up to which a server's model counts
+#: as the same: half precision and the composition of batches explain about 0.01.
+CHECKED, CHECK_AFTER, SAME_MODEL = 3, 10.0, 0.02
+
+log = logging.getLogger("wordsway")
 
 
 class EndpointError(WordswayError):
@@ -91,8 +99,9 @@ class Endpoint:
     model : the model's name at the endpoint
     key_env : the environment variable that holds the key; none is sent by default
     dimensions : the length of the vectors, for models that can shorten them
-    max_texts : refuse to send more texts than this in one call of `encode`
+    max_texts : refuse to send more new texts than this in one call of `encode`
     allow_http : send texts over plain HTTP to hosts other than this machine
+    fresh : remove the stored vectors of this endpoint and model at the first call of `encode`
     """
 
     @validated
@@ -108,6 +117,7 @@ class Endpoint:
         concurrency: Annotated[int, Within(1, 64)] = CONCURRENCY,
         timeout: Positive = TIMEOUT,
         allow_http: bool = False,
+        fresh: bool = False,
     ) -> None:
         self.url = _checked_url(url, allow_http)
         if not model.strip() or not model.isprintable():
@@ -116,7 +126,11 @@ class Endpoint:
             raise InputError("the name of an environment variable", repr(key_env), "pass its name")
         self.model, self.key_env, self.dimensions = model, key_env, dimensions
         self.max_texts, self.batch, self.concurrency = max_texts, batch, concurrency
-        self.timeout = timeout
+        self.timeout, self.fresh = timeout, fresh
+        #: Vectors from the server and from the store, and when the oldest of these was stored.
+        self.sent, self.stored, self.oldest = 0, 0, math.inf
+        self._fetched: set[str] = set()
+        self._same_model, self._last_answer, self._failed_attempts = False, -math.inf, 0
         self.name = f"{model} at {urllib.parse.urlsplit(self.url).netloc}"
         handlers: list[urllib.request.BaseHandler] = [_NoRedirect()]
         if _is_loopback(urllib.parse.urlsplit(self.url).hostname or ""):
@@ -134,12 +148,21 @@ class Endpoint:
             "url": self.url,
             "model": self.model,
             "dimensions": self.dimensions,
+            "vectors_sent": self.sent,
+            "vectors_stored": self.stored,
+            "oldest_stored": _date(self.oldest) if self.stored else None,
         }
+
+    @property
+    def usage(self) -> str:
+        """How many vectors came from the server and from the store so far."""
+        said = f"{self.name}: {self.sent:,} vectors from the server, {self.stored:,} from the store"
+        return f"{said} (the oldest of {_date(self.oldest)})" if self.stored else said
 
     def forecast(self, texts: Sequence[str]) -> EndpointForecast:
         """What `encode` would send; nothing is sent."""
         distinct = list(dict.fromkeys(texts))
-        stored = self._cache.read([_key(text) for text in distinct])
+        stored = self._stored(distinct)
         missing = [text for text in distinct if _key(text) not in stored]
         characters = sum(map(len, missing))
         tokens = math.ceil(characters / CHARACTERS_PER_TOKEN)
@@ -150,7 +173,7 @@ class Endpoint:
         distinct = list(dict.fromkeys(texts))
         if not distinct:
             raise InputError("at least one text", "none", "pass a list of texts")
-        found = self._cache.read([_key(text) for text in distinct])
+        found = self._stored(distinct)
         missing = [text for text in distinct if _key(text) not in found]
         if self.max_texts is not None and len(missing) > self.max_texts:
             raise InputError(
@@ -158,6 +181,10 @@ class Endpoint:
                 f"{len(missing):,}",
                 "measure fewer texts, or raise the limit",
             )
+        if self.fresh:
+            self._cache.clear()
+            self.fresh = False
+        self._check_model([text for text in distinct if _key(text) in found], found)
         batches = [missing[at : at + self.batch] for at in range(0, len(missing), self.batch)]
         done = 0
         with ThreadPoolExecutor(self.concurrency) as pool:
@@ -166,6 +193,8 @@ class Endpoint:
                     fresh = dict(zip(map(_key, sent), vectors[:, None], strict=True))
                     self._cache.write(fresh)
                     found |= fresh
+                    self._fetched |= fresh.keys()
+                    self.sent += len(sent)
                     done += len(sent)
                     progress(f"texts sent to {self.name}", done, len(missing))
             except BaseException:
@@ -175,9 +204,40 @@ class Endpoint:
         if len(lengths) != 1:
             raise EndpointError(
                 f"{self.name} gave vectors of different lengths ({sorted(lengths)}): has its model "
-                f"changed? Remove {self._cache.folder} to ask again"
+                f"changed? Pass --fresh (fresh=True in Python) to send all texts again"
             )
         return np.concatenate([found[_key(text)] for text in texts]).astype(np.float64)
+
+    def _stored(self, texts: Sequence[str]) -> dict[str, np.ndarray]:
+        return {} if self.fresh else self._cache.read([_key(text) for text in texts])
+
+    def _check_model(self, texts: Sequence[str], found: dict[str, np.ndarray]) -> None:
+        """Send a few stored texts again; refuse if the server's vectors differ from the stored."""
+        if time.monotonic() - self._last_answer > CHECK_AFTER:
+            self._same_model = False
+            self._fetched.clear()
+        old = [text for text in texts if _key(text) not in self._fetched]
+        if not old:
+            return
+        keys = [_key(text) for text in old]
+        if not self._same_model:
+            some = old[:: -(-len(old) // CHECKED)]
+            stored = np.concatenate([found[_key(text)] for text in some]).astype(np.float64)
+            now = self._ask(some)
+            apart = math.inf
+            if now.shape == stored.shape:
+                sizes = np.linalg.norm(stored, axis=1).clip(min=np.finfo(float).tiny)
+                apart = float((np.linalg.norm(now - stored, axis=1) / sizes).max())
+            if not apart <= SAME_MODEL:
+                raise EndpointError(
+                    f"{self.name} returns other vectors than those stored since "
+                    f"{_date(self._cache.oldest(keys))} (relative distance {apart:.2g}): its model "
+                    "has changed. Pass --fresh (fresh=True in Python) to remove the stored vectors "
+                    "and send all texts again"
+                )
+            self._same_model = True
+        self.stored += len(old)
+        self.oldest = min(self.oldest, self._cache.oldest(keys))
 
     # ---------------------------------------------------------------------------------- requests
 
@@ -195,6 +255,7 @@ class Endpoint:
                 pause *= 2
             try:
                 answer = self._post(body, key)
+                self._last_answer, self._failed_attempts = time.monotonic(), 0
                 return _vectors(answer, len(texts), self.dimensions)
             except urllib.error.HTTPError as error:
                 reason = f"status {error.code}"
@@ -207,10 +268,19 @@ class Endpoint:
                 ) from None
             except (OSError, http.client.HTTPException, ValueError) as error:
                 reason = self._without_key(first_line(error, 120))
+            self._report_attempt(attempt + 1, reason)
         raise EndpointError(
             f"{self.name} did not answer in {ATTEMPTS} attempts ({reason}): check that it runs, "
             "then run the same call again; texts that were answered are stored"
         )
+
+    def _report_attempt(self, attempt: int, reason: str) -> None:
+        """Log a failed attempt, once for all requests that are under way."""
+        if attempt > self._failed_attempts:
+            self._failed_attempts = attempt
+            log.warning(
+                "%s: no answer, attempt %d of %d (%s)", self.name, attempt, ATTEMPTS, reason
+            )
 
     def _post(self, body: bytes, key: str | None) -> Any:
         headers = {"Content-Type": "application/json", "Accept": "application/json"}
@@ -290,6 +360,15 @@ def _vectors(answer: Any, count: int, dimensions: int | None) -> np.ndarray:
     if dimensions is not None and vectors.shape[1] != dimensions:
         raise _WrongAnswer(f"{vectors.shape[1]} dimensions instead of {dimensions}")
     return vectors
+
+
+def _date(seconds: float) -> str:
+    """A time since the epoch as UTC.
+
+    >>> _date(0)
+    '1970-01-01T00:00:00Z'
+    """
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
 
 
 def _key(text: str) -> str:
