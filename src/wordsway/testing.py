@@ -4,12 +4,18 @@
 >>> def letters(texts):
 ...     return [[float("not" in text), 1.0] for text in texts]
 >>> assert_notices(letters, cases)
+
+>>> def sentiment(texts):
+...     return ["negative" if "not" in text.split() else "positive" for text in texts]
+>>> assert_flips(sentiment, [("It is good.", "It is not good.")])
+>>> assert_stays(sentiment, [("It is good.", "It is very good.")])
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import warnings
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,12 +24,17 @@ import numpy as np
 from wordsway.core.atomic import atomic
 from wordsway.core.checks import Within, validated
 from wordsway.core.errors import InputError, first_line
-from wordsway.models.encoders import PairScorer, opened, with_vectors
+from wordsway.models.encoders import BlackBox, PairScorer, opened, with_vectors
+from wordsway.models.heads import saved_with
+from wordsway.models.probe import Probe
+from wordsway.probing.targets import LogitsTarget
 
 #: A text, a rewording of it, and a change of its meaning.
 Case = tuple[str, str, str]
 #: Failures that a message lists.
 SHOWN = 5
+#: The architecture of a model with a classification head.
+HEAD = "SequenceClassification"
 
 
 @validated
@@ -39,8 +50,15 @@ def assert_notices(
     at_least : the share of cases in which the change has to be further away, by cosine distance or,
         for a cross-encoder, by score
     """
-    checked = _checked(cases)
+    checked = _checked(cases, ("text", "rewording", "change"))
     model = opened(encoder)
+    if isinstance(model, Probe) and saved_with(model, HEAD):
+        warnings.warn(
+            f"{model.name} has a classification head, which assert_notices ignores: it compares "
+            "embeddings. Use assert_flips and assert_stays to compare labels",
+            UserWarning,
+            stacklevel=3,
+        )
     near, far = _distances(model, checked)
     failed = [at for at in range(len(checked)) if not far[at] > near[at]]
     good = 1 - len(failed) / len(checked)
@@ -59,13 +77,17 @@ def assert_notices(
     raise AssertionError("\n".join(lines))
 
 
-def _checked(cases: Sequence[Sequence[str]]) -> list[Case]:
+def _checked(cases: Sequence[Sequence[str]], names: tuple[str, ...]) -> list[Any]:
+    """The cases as tuples of as many texts as there are names."""
     found = [tuple(case) for case in cases]
-    bad = [one for one in found if len(one) != 3 or not all(isinstance(t, str) for t in one)]
+    count = len(names)
+    bad = [one for one in found if len(one) != count or not all(isinstance(t, str) for t in one)]
     if bad or not found:
         got = repr(bad[0])[:60] if bad else "none"
-        raise InputError("cases (text, rewording, change)", got, "pass three texts each")
-    return found  # type: ignore[return-value]
+        number = {2: "two", 3: "three"}[count]
+        what = "pairs" if count == 2 else "cases"
+        raise InputError(f"{what} ({', '.join(names)})", got, f"pass {number} texts each")
+    return found
 
 
 def _distances(model: Any, cases: list[Case]) -> tuple[np.ndarray, np.ndarray]:
@@ -78,6 +100,90 @@ def _distances(model: Any, cases: list[Case]) -> tuple[np.ndarray, np.ndarray]:
     unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     texts, rewordings, changes = unit.reshape(len(cases), 3, -1).transpose(1, 0, 2)
     return 1 - (texts * rewordings).sum(1), 1 - (texts * changes).sum(1)
+
+
+@validated
+def assert_flips(
+    model: Any, pairs: Sequence[Sequence[str]], at_least: Annotated[float, Within(0, 1)] = 1.0
+) -> None:
+    """Fail unless a classifier gives the two texts of a pair different labels.
+
+    Parameters
+    ----------
+    model : a Hugging Face classifier: its folder, hub id, or (model, tokenizer); or a function of a
+        list of texts that returns their labels or a score for each class (``pipeline.predict`` or
+        ``pipeline.predict_proba`` of scikit-learn)
+    pairs : two texts each
+    at_least : the share of pairs whose labels have to differ
+    """
+    _compare_labels(model, pairs, at_least, "flips")
+
+
+@validated
+def assert_stays(
+    model: Any, pairs: Sequence[Sequence[str]], at_least: Annotated[float, Within(0, 1)] = 1.0
+) -> None:
+    """Fail unless a classifier gives the two texts of a pair the same label.
+
+    The parameters are those of `assert_flips`; ``at_least`` is the share of equal labels.
+    """
+    _compare_labels(model, pairs, at_least, "stays")
+
+
+def _compare_labels(
+    model: Any, pairs: Sequence[Sequence[str]], at_least: float, expected: str
+) -> None:
+    checked = [(a, b) for a, b in _checked(pairs, ("text", "changed text"))]
+    name, labels = _labels(model, [text for pair in checked for text in pair])
+    both = list(zip(labels[::2], labels[1::2], strict=True))
+    failed = [at for at, (a, b) in enumerate(both) if (a != b) != (expected == "flips")]
+    good = len(checked) - len(failed)
+    if good >= at_least * len(checked):
+        return
+    lines = [
+        f"the label of {name} {expected} in {good} of {len(checked)} pairs; "
+        f"at_least={at_least:g} is required"
+    ]
+    for at in failed[:SHOWN]:
+        (a, b), (before, after) = checked[at], both[at]
+        lines.append(f"  {a!r}: {before}, {b!r}: {after}")
+    if len(failed) > SHOWN:
+        lines.append(f"  and {len(failed) - SHOWN} more")
+    raise AssertionError("\n".join(lines))
+
+
+def _labels(model: Any, texts: list[str]) -> tuple[str, list[str]]:
+    """The model's name, and the label that it gives each text."""
+    found = opened(model)
+    if isinstance(found, Probe):
+        labels = [label for label, _ in LogitsTarget(found).predictions(texts)]
+        if not labels:
+            raise _no_labels(found.name, "one output")
+        return found.name, labels
+    if not isinstance(found, BlackBox) or found.kind != "function":
+        raise _no_labels(found.name, str(found.describe().get("type")))
+    return found.name, _labels_of(found.name, found.function, texts)
+
+
+def _labels_of(name: str, function: Callable[[list[str]], Any], texts: list[str]) -> list[str]:
+    """The labels that a function returns, or the classes with the largest score."""
+    answer = np.asarray(function(texts))
+    if len(answer) != len(texts) or answer.ndim not in (1, 2):
+        expected = f"a label or a row of scores for each of {len(texts)} texts from {name}"
+        raise InputError(expected, f"shape {answer.shape}", "return one per text")
+    if answer.ndim == 2 and answer.shape[1] > 1:
+        return [f"class {at}" for at in answer.argmax(1)]
+    if answer.dtype.kind == "f" and (answer != answer.round()).any():
+        raise _no_labels(name, "one score per text")
+    return [str(one) for one in answer.reshape(len(texts)).tolist()]
+
+
+def _no_labels(name: str, got: str) -> InputError:
+    return InputError(
+        "a classifier: labels, or a score for each of two or more classes",
+        f"{name} ({got})",
+        "pass a Hugging Face classifier, pipeline.predict or pipeline.predict_proba",
+    )
 
 
 @validated

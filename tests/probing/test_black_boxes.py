@@ -80,7 +80,7 @@ def test_words_of_wordnet_are_drawn_by_seed() -> None:
     [
         lambda box: ws.words(TEXT, box, tiers="local"),
         lambda box: ws.words(TEXT, box, reach=0.5),
-        lambda box: ws.words(TEXT, box, target="logits"),
+        lambda box: ws.words(TEXT, box, target="all"),
         lambda box: ws.words(TEXT, box, layer=2),
         lambda box: ws.words(TEXT, box, twin=True),
         lambda box: ws.swap(TEXT, 0, box, target="next-token"),

@@ -1,4 +1,4 @@
-"""A Δ that attracts attention, in closed form (the idea of Theorem 3's proof).
+"""A Δ that attracts attention, in closed form (the idea of the proof of the paper's Theorem 3).
 
 In the first layer a query j attends to token i with the score s_ji = q_j·k_i/√d_h, and moving row i
 of the input moves the keys: to first order s_ji grows by G_jΔ, G_j = ∂s_ji/∂x_i. Where the layer

@@ -20,10 +20,10 @@ from wordsway.core.progress import Progress, silent
 from wordsway.core.reading import Reading, word_spans
 from wordsway.core.result import versions
 from wordsway.core.runtime import peak_bytes
-from wordsway.models.encoders import TextEncoder
+from wordsway.models.encoders import BlackBox, TextEncoder
 from wordsway.models.probe import EncodedText
 from wordsway.probing.candidates import TextPlace, cased
-from wordsway.probing.real_words import RealWords, known_words, shuffled, summarised
+from wordsway.probing.real_words import RealWords, known_words, order_of, shuffled, summarised
 from wordsway.probing.request import SwapRequest, WordsRequest
 from wordsway.probing.results import Swap, Swaps, Words, WordSway
 from wordsway.probing.targets import Outcome, cosine_distance, relative
@@ -44,7 +44,8 @@ def words_by_vectors(
     order = shuffled(known_words(progress), request.seed, "known words")
     places = [TextPlace(text, word) for word in chosen]
     draws = [_draw(place, order, request.draws) for place in places]
-    changes = _changes(box, target, places, draws, progress)
+    own, outcomes = _outcomes(box, target, places, draws, progress)
+    label, probability = _predicted(target, own)
     found = tuple(
         WordSway(
             word.index,
@@ -53,10 +54,10 @@ def words_by_vectors(
             word.end,
             word.rows,
             0.0,
-            real=_summary(names, values),
+            real=_summary(names, some),
             joined=word.joined,
         )
-        for word, names, values in zip(chosen, draws, changes, strict=True)
+        for word, names, some in zip(chosen, draws, outcomes, strict=True)
     )
     alone = [word.word for word in found if word.real is None]
     status = "random words have as many characters, not as many tokens"
@@ -82,6 +83,8 @@ def words_by_vectors(
         peak_mb=peak_bytes() / 1e6,
         status=status,
         versions=versions(),
+        label=label,
+        probability=probability,
     )
 
 
@@ -117,15 +120,17 @@ def swap_by_vectors(
             "name some (among=[…]), or fetch WordNet: wordsway data get wordnet",
         )
     names = fit if mine is not None else fit[:tried]
-    (changes,) = _changes(box, name, [place], [names], progress)
-    order = sorted(range(len(names)), key=lambda at: (-changes[at], names[at]))
+    base, (outcomes,) = _outcomes(box, name, [place], [names], progress)
+    label, probability = _predicted(name, base)
+    values = dict(enumerate(outcomes))
+    order = order_of(names, values, request.flip)
     known = {*fit, own.text, own.text.lower()}
     return Swaps(
         text=text,
         index=own.index,
         word=own.text,
         target=name,
-        swaps=tuple(Swap(names[at], changes[at], token=-1) for at in order[: request.top]),
+        swaps=tuple(_swap(names[at], values[at]) for at in order[: request.top]),
         candidates=len(fit),
         evaluated=len(names),
         worst=None,
@@ -133,6 +138,10 @@ def swap_by_vectors(
         seed=request.seed,
         seconds=time.perf_counter() - started,
         versions=versions(),
+        label=label,
+        probability=probability,
+        flips=None if label is None else sum(one.flips for one in outcomes),
+        only_flips=request.flip,
         refused=tuple(one for one in spelled if one not in known) if mine else (),
     )
 
@@ -148,8 +157,19 @@ def read_plainly(text: str) -> EncodedText:
 
 
 def checked_target(box: TextEncoder, target: int | str) -> str:
-    """ "cosine" or "pooled"; the last layer of a black box is its embedding."""
+    """ "cosine" or "pooled"; the last layer of a black box is its embedding. "logits" of a function
+    are its rows, which have a score or probability for each class.
+    """
     name = {"last": "pooled", "layer": "pooled"}.get(str(target), str(target))
+    if name == "logits" and isinstance(box, BlackBox) and box.kind == "function":
+        return name
+    if name == "logits":
+        raise InputError(
+            "a classifier for target logits",
+            f"{box.name} ({box.describe().get('type')}), which only encodes texts",
+            "pass a Hugging Face classifier, or a function that returns a score for each class, "
+            "such as pipeline.predict_proba (docs/how-to/classifier.md)",
+        )
     if name not in ("pooled", "cosine"):
         raise _lacks(box, "layers or a head", f"target {target}", "target pooled or cosine")
     return name
@@ -157,7 +177,14 @@ def checked_target(box: TextEncoder, target: int | str) -> str:
 
 def distances_of(box: TextEncoder, target: str, vectors: torch.Tensor) -> torch.Tensor:
     """How far the vectors 1 … B are from vector 0 by the target, (B,)."""
-    if target == "pooled":
+    if target == "logits" and vectors.shape[-1] == 1:
+        raise InputError(
+            f"a score for each of two or more classes from {box.name}",
+            "one number per text",
+            "return all columns (predict_proba); to compare labels: wordsway.testing.assert_flips "
+            "(docs/how-to/classifier.md)",
+        )
+    if target in ("pooled", "logits"):
         return relative(vectors[:1], vectors[1:])
     if vectors.shape[-1] == 1:
         raise InputError(
@@ -197,21 +224,51 @@ def _draw(place: TextPlace, order: Sequence[str], count: int) -> list[str]:
     return list(islice(filter(place.takes, names), count))
 
 
-def _changes(
+def _outcomes(
     box: TextEncoder,
     target: str,
     places: Sequence[TextPlace],
     names: Sequence[Sequence[str]],
     progress: Progress,
-) -> list[list[float]]:
-    """The change by each name in each place; each distinct text is encoded once."""
+) -> tuple[torch.Tensor, list[list[Outcome]]]:
+    """The text's own vector, and the outcome of each name in each place; each distinct text is
+    encoded once.
+    """
     texts = [
         place.changed(name) for place, some in zip(places, names, strict=True) for name in some
     ]
     vectors = torch.from_numpy(box.encode([places[0].text, *texts], progress))
-    values = iter(distances_of(box, target, vectors).tolist())
-    return [[next(values) for _ in some] for some in names]
+    values = distances_of(box, target, vectors).tolist()
+    if target == "logits":
+        label = int(vectors[0].argmax())
+        every = [Outcome(one, row, label) for one, row in zip(values, vectors[1:], strict=True)]
+    else:
+        every = [Outcome(one) for one in values]
+    left = iter(every)
+    return vectors[0], [[next(left) for _ in some] for some in names]
 
 
-def _summary(names: Sequence[str], values: Sequence[float]) -> RealWords | None:
-    return summarised(names, [Outcome(value) for value in values]) if names else None
+def _predicted(target: str, scores: torch.Tensor) -> tuple[str | None, float | None]:
+    """The predicted class and its probability; None for other targets, and for other scores."""
+    if target != "logits":
+        return None, None
+    label = int(scores.argmax())
+    return f"class {label}", _probability(scores, label)
+
+
+def _probability(scores: torch.Tensor, label: int) -> float | None:
+    """The score of a class if the scores are probabilities."""
+    shares = bool((scores >= 0).all()) and abs(float(scores.sum()) - 1) < 1e-3
+    return float(scores[label]) if shares else None
+
+
+def _swap(name: str, outcome: Outcome) -> Swap:
+    if outcome.logits is None:
+        return Swap(name, outcome.change, token=-1)
+    label, _ = _predicted("logits", outcome.logits)
+    probability = _probability(outcome.logits, outcome.label)
+    return Swap(name, outcome.change, -1, label, probability, outcome.margin)
+
+
+def _summary(names: Sequence[str], found: Sequence[Outcome]) -> RealWords | None:
+    return summarised(names, found) if names else None

@@ -14,7 +14,7 @@ Punctuation marks are replaced by others: a word there would join its neighbour.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -53,6 +53,16 @@ class RealWords:
     flip: str | None = None
     changes: tuple[float, ...] = field(default=(), repr=False)
     words: tuple[str, ...] = field(default=(), repr=False)
+
+    @property
+    def flip_share(self) -> tuple[float, float] | None:
+        """The share of words that flip the label and its standard error, that of Agresti and Coull
+        (positive even if none or all flip); None for other targets.
+        """
+        if self.flips is None:
+            return None
+        middle = (self.flips + 2) / (self.draws + 4)
+        return self.flips / self.draws, (middle * (1 - middle) / (self.draws + 4)) ** 0.5
 
 
 def real_words(
@@ -149,6 +159,14 @@ def _outcomes(
             outcomes |= dict(zip(batch, some, strict=True))
             progress("trying real words", len(outcomes), sum(map(len, places)))
     return [[outcomes[row, at] for at in range(len(found))] for row, found in enumerate(places)]
+
+
+def order_of(names: Sequence[str], found: Mapping[int, Outcome], flip: bool) -> list[int]:
+    """The words to show by number, first ones first; ``flip``: only those that flip the label."""
+    if flip:
+        kept = [at for at, one in found.items() if one.flips]
+        return sorted(kept, key=lambda at: (found[at].change, names[at]))
+    return sorted(found, key=lambda at: (-found[at].effect, names[at]))
 
 
 def summarised(names: Sequence[str], found: Sequence[Outcome]) -> RealWords:

@@ -106,7 +106,7 @@ class WordsRequest(_TargetRequest):
         a few seconds
     colour : the tier that names the word that moves the model most, and colours and orders all
         words (`headline_tier`); it is measured in addition to the default tiers. By default mean
-        local, unless only other tiers are requested
+        local, unless only other tiers are requested; of logits, real words
     word : the word, or words, to measure, by number (from 0) or spelling; all by default
     reach : ρ, Δ may be ρ times as long as a row of the word's embedding; giving one measures the
         curve up to it. Without, ``sensitivity`` is what the worst small direction attains at ρ = 1,
@@ -141,7 +141,11 @@ class WordsRequest(_TargetRequest):
 
     @property
     def headline(self) -> str:
-        """The tier that names, colours and orders the words."""
+        """The tier that names, colours and orders the words; real words for a classifier, whose
+        label small moves do not change.
+        """
+        if self.target == "logits" and self.colour is None and self.planned is None:
+            return "real-words"
         return headline_tier(self.requested, self.colour, self.reach)
 
     @property

@@ -55,7 +55,8 @@ class Swaps(
     them: ``exhaustive``, nothing in the vocabulary does more. For a classifier ``label`` and
     ``probability`` are those of the text itself, ``flips`` counts the evaluated words that change
     the label, and words are ranked by the remaining margin, or, if only flips were requested, by
-    the smallest change. ``refused`` are words of the user's own list that cannot stand there.
+    the smallest change. ``searched``: the evaluated words were chosen by search, so ``flips`` is no
+    rate. ``refused`` are words of the user's own list that cannot stand there.
     """
 
     text: str
@@ -76,6 +77,7 @@ class Swaps(
     only_flips: bool = False
     refused: tuple[str, ...] = ()
     plausible: str | None = None
+    searched: bool = False
 
     @property
     def exhaustive(self) -> bool:
@@ -190,7 +192,30 @@ class Words(SequenceResult[WordSway], items="words", brief="target tier model"):
     @property
     def top(self) -> WordSway:
         """The word with the largest number of the tier; `leaders` returns whether it leads."""
-        return max(self.words, key=lambda word: (word.score(self.tier) or (-1.0, 0.0))[0])
+        return self.words[self.ranked[0]]
+
+    @property
+    def by_flips(self) -> bool:
+        """Whether words are ranked by the real words that flip the label: if any does."""
+        real = [word.real for word in self.words if word.real is not None]
+        return self.tier == "real-words" and any(one.flips for one in real)
+
+    def rank_score(self, word: WordSway) -> tuple[float, float] | None:
+        """The number by which a word is ranked, and its standard error."""
+        if self.by_flips:
+            return None if word.real is None else word.real.flip_share
+        return word.score(self.tier)
+
+    @property
+    def ranked(self) -> list[int]:
+        """The places of the words, the largest number first; ties in the order of the text."""
+
+        def key(place: int) -> tuple[float, float]:
+            word, nothing = self.words[place], (-1.0, 0.0)
+            ranked = (self.rank_score(word) or nothing)[0]
+            return -ranked, -(word.score(self.tier) or nothing)[0]
+
+        return sorted(range(len(self.words)), key=key)
 
     def to_dict(self, *, deltas: bool = False) -> dict[str, Any]:
         found = super().to_dict()

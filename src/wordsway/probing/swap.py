@@ -32,6 +32,7 @@ from wordsway.probing.black_boxes import swap_by_vectors
 from wordsway.probing.candidates import Candidates, candidates
 from wordsway.probing.moves import Blocks, at_once
 from wordsway.probing.plausible import plausible
+from wordsway.probing.real_words import order_of
 from wordsway.probing.request import SwapRequest
 from wordsway.probing.results import Swap, Swaps
 from wordsway.probing.search import worst
@@ -123,7 +124,7 @@ def swaps_of(
                 plausibility=chances.get(found.words[at]),
                 pieces=len(found.ids[at]) - encoded.n + len(place.rows),
             )
-            for at in _order(found, values, request.flip)[: request.top]
+            for at in order_of(found.words, values, request.flip)[: request.top]
         ),
         candidates=len(found),
         evaluated=len(values),
@@ -138,20 +139,8 @@ def swaps_of(
         only_flips=request.flip,
         refused=found.refused,
         plausible=judge,
+        searched=len(values) < len(found),
     )
-
-
-def _effect(outcome: Outcome) -> float:
-    """The quantity that the screen maximises; larger is worse."""
-    return outcome.change if outcome.margin is None else -outcome.margin
-
-
-def _order(found: Candidates, values: dict[int, Outcome], flip: bool) -> list[int]:
-    """The candidates to show, first ones first."""
-    if flip:
-        kept = [at for at, value in values.items() if value.flips]
-        return sorted(kept, key=lambda at: (values[at].change, found.words[at]))
-    return sorted(values, key=lambda at: (-_effect(values[at]), found.words[at]))
 
 
 def _swap(target: Target, name: str, outcome: Outcome, **about: Any) -> Swap:
@@ -193,7 +182,7 @@ def _screened(
         features = unit((weight[ids] - weight.mean(0)).float()).cpu()
     evaluate(torch.randperm(len(found), generator=generator(request.seed, "swap"))[:FIRST].tolist())
     for _ in range(ROUNDS):
-        score = _promise(features, {at: _effect(value) for at, value in values.items()})
+        score = _promise(features, {at: value.effect for at, value in values.items()})
         order = score.argsort(descending=True).tolist()
         evaluate([at for at in order if at not in values][:ROUND])
     return values

@@ -68,6 +68,11 @@ class Outcome:
     def flips(self) -> bool:
         return self.margin is not None and self.margin < 0
 
+    @property
+    def effect(self) -> float:
+        """The quantity by which words are ranked; larger is worse."""
+        return self.change if self.margin is None else -self.margin
+
 
 class Target(ABC):
     """g in one model; bound to a text it is scaled so that ‖g(text)‖ = 1.
@@ -404,9 +409,18 @@ class LogitsTarget(HeadTarget):
 
     def probability(self, logits: torch.Tensor) -> float:
         """The probability of the text's own label, given logits (classes,)."""
+        return float(self._shares(logits)[self.label or 0])
+
+    def _shares(self, logits: torch.Tensor) -> torch.Tensor:
         several = self.model.config.problem_type == "multi_label_classification"
-        shares = torch.sigmoid(logits) if several else torch.softmax(logits, 0)
-        return float(shares[self.label or 0])
+        return torch.sigmoid(logits) if several else torch.softmax(logits, 0)
+
+    def predictions(self, texts: Sequence[str]) -> list[tuple[str, float]]:
+        """The label of each text and its probability; none for a model with one output."""
+        if len(self.names) < 2:
+            return []
+        found = self.probe.by_length(self.probe.ids_of(texts), lambda ids: self.vectors(ids).cpu())
+        return [(self.names[int(row.argmax())], float(self._shares(row).max())) for row in found]
 
     def outcomes(
         self, ids: torch.Tensor, word: Word, prefix: Prefix | None = None

@@ -294,7 +294,7 @@ def with_swaps(
     result: Words, probe: AnyModel, count: int, memory: int, progress: Progress = silent
 ) -> Words:
     """The result with the worst real words of its ``count`` words with the largest numbers."""
-    order = sorted(result.words, key=lambda word: -(word.score(result.tier) or (-1.0, 0.0))[0])
+    order = [result.words[place] for place in result.ranked]
     request = SwapRequest(
         target=result.target,
         scaling=result.scaling,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from wordsway.auditing.pairs import Pair, Pairs
+from wordsway.auditing.pairs import Pair, PairInModel, Pairs
 from wordsway.auditing.result import EXPLAINED
 from wordsway.core.chart import Chart, Panel, PointSeries
 from wordsway.core.escape import shortened
@@ -43,6 +43,7 @@ def pairs_view(pairs: Pairs) -> b.ResultView:
     ]
     for pair in pairs.pairs[:SHOWN]:
         blocks += [_sentence(pair), _numbers(pair)]
+        blocks += [_labels(one) for one in pair.models if one.labels]
         blocks += [b.warning(one.doubt) for one in pair.models if one.doubt]
     if count > SHOWN:
         blocks.append(b.soft(f"… and {count - SHOWN:,} more, in the data"))
@@ -63,6 +64,12 @@ def pairs_view(pairs: Pairs) -> b.ResultView:
 def _sentence(pair: Pair) -> b.RunningText:
     kind = [b.Span(f"  ({pair.kind})", "soft")] if pair.kind else []
     return b.RunningText((*in_place(pair.a, *pair.place), *kind))
+
+
+def _labels(model: PairInModel) -> b.Block:
+    """The labels of both texts in a classifier."""
+    said = " → ".join(f"{label} ({share:.3f})" for label, share in model.labels)
+    return b.plain(b.Span(model.name, "bold"), f": label {said}")
 
 
 def in_place(text: str, start: int, before: str, after: str) -> list[b.Inline]:

@@ -26,9 +26,8 @@ def swaps_view(swaps: Swaps) -> b.ResultView:
         ),
         b.RunningText((before, b.Span(word, "marked"), after)),
     ]
-    if swaps.label is not None and swaps.probability is not None:
-        label = f"Predicted label: {swaps.label}, probability {swaps.probability:.3f}"
-        blocks.append(b.headline(label))
+    if swaps.label is not None:
+        blocks.append(b.headline(f"Predicted label: {labelled(swaps.label, swaps.probability)}"))
     if swaps.swaps:
         blocks += [_table(swaps), *_reached(swaps)]
     elif swaps.only_flips:
@@ -47,6 +46,11 @@ def swaps_view(swaps: Swaps) -> b.ResultView:
         provenance(swaps, facts),
         lambda: _bars(swaps),
     )
+
+
+def labelled(label: str, probability: float | None) -> str:
+    """A label with its probability, where that is known."""
+    return label if probability is None else f"{label}, probability {probability:.3f}"
 
 
 def in_place(swaps: Swaps) -> tuple[str, str, str]:
@@ -72,7 +76,8 @@ def _counts(swaps: Swaps) -> str:
     tried = f"{swaps.candidates:,} candidates{likely}, {swaps.evaluated:,} evaluated exactly"
     if swaps.flips is None:
         return tried
-    proof = "" if swaps.exhaustive else "; others may, too: --exhaustive tries all"
+    how = "chosen by search, not a rate" if swaps.searched else "drawn at random"
+    proof = "" if swaps.exhaustive else f" ({how}; --exhaustive tries all)"
     return f"{tried}, {swaps.flips:,} of which flip the label{proof}"
 
 
@@ -97,8 +102,8 @@ def _table(swaps: Swaps) -> b.Table:
         notes |= {
             "label": "The classifier's label then.",
             f"p({label})": f"The probability of {label} then.",
-            "margin": f"What is left of the lead of {label}: its logit minus the largest other "
-            "one. Below 0 the label flips.",
+            "margin": f"What is left of the lead of {label}: its logit or score minus the largest "
+            "other one. Below 0 the label flips.",
         }
     if any(swap.plausibility is not None for swap in swaps.swaps):
         likely = b.Column("likely", optional=True, cell=lambda swap: number(swap.plausibility))

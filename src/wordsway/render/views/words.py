@@ -16,7 +16,7 @@ from wordsway.probing.tiers import TIERS, leaders, rank_ranges
 from wordsway.render import blocks as b
 from wordsway.render.numbers import digits, number, percent, spread
 from wordsway.render.views.common import model_name, provenance
-from wordsway.render.views.swaps import swaps_view
+from wordsway.render.views.swaps import labelled, swaps_view
 
 #: Rows of the table in a terminal; bars of the picture; values of the legend.
 SHOWN, DRAWN, STEPS = 15, 40, 6
@@ -143,18 +143,19 @@ def _table(words: Words) -> b.Table:
             name, meaning=meaning, optional=True, cell=lambda place: cell(words.words[place])
         )
 
+    label = f"How many of the random words change the classifier's label, {words.label}."
+    flips = b.Column("flips", meaning=label, cell=lambda place: _flips(words.words[place]))
+    labelled = any(word.real and word.real.flips is not None for word in words.words)
     columns = [
         b.Column("rank", cell=lambda place: rank[place]),
         b.Column("#", cell=lambda place: str(words.words[place].index)),
         b.Column("word", "text", cell=spelling),
+        *([flips] if labelled else []),
         b.Column(TIERS[words.tier].title, cell=lambda place: number((own[place] or (None,))[0])),
         b.Column("", "bar", cell=lambda place: b.Bar(_known(own[place])[0], top)),
         b.Column("±", optional=True, cell=lambda place: spread(_known(own[place])[1])),
         more("tokens", "Tokens that a word is made of.", lambda word: str(word.pieces)),
     ]
-    if any(word.real is not None and word.real.flips is not None for word in words.words):
-        label = f"How many of the random words change the classifier's label, {words.label}."
-        columns.append(more("flips", label, _flips))
     columns += [
         more(TIERS[tier].title, TIERS[tier].sentence, partial(_number, tier))
         for tier in words.tiers
@@ -171,6 +172,8 @@ def _table(words: Words) -> b.Table:
         ]
 
     def least(count: int) -> str:
+        if words.by_flips:
+            return f"flips of none above {_flips(words.words[order[count - 1]])}"
         return f"none above {number(_known(own[order[count - 1]])[0])}"
 
     return b.table_of(order, columns, shown=SHOWN, rest=least)
@@ -249,20 +252,19 @@ def _scores(words: Words) -> list[tuple[float, float] | None]:
 
 def ranked(words: Words) -> list[int]:
     """The places of the words, the largest number first; ties in the order of the text."""
-    scores = _scores(words)
-    return sorted(range(len(scores)), key=lambda place: -(scores[place] or (float("-inf"), 0.0))[0])
+    return words.ranked
 
 
 def _ranges(words: Words) -> list[tuple[int, int]]:
     """The first and last rank that each word with a number may have."""
-    known = [pair for pair in _scores(words) if pair is not None]
+    known = [pair for word in words.words if (pair := words.rank_score(word)) is not None]
     return rank_ranges([value for value, _ in known], [error for _, error in known])
 
 
 def ranks(words: Words) -> list[str]:
     """For each word the ranks that it may have: "2", or "3–7" where it ties with others."""
     spelled = (str(a) if a == z else f"{a}–{z}" for a, z in _ranges(words))
-    return ["–" if pair is None else next(spelled) for pair in _scores(words)]
+    return ["–" if pair is None else next(spelled) for pair in map(words.rank_score, words.words)]
 
 
 def stands_out(words: Words) -> bool:
@@ -319,9 +321,11 @@ def headline(words: Words) -> Headline:
     where, by = target_name(words), TIERS[words.tier].title
     if not scored:
         return Headline((), f"{by}: no word was measured at {where}")
-    pairs = [_known(word.score(words.tier)) for word in scored]
+    pairs = [_known(words.rank_score(word)) for word in scored]
     first = leaders([value for value, _ in pairs], [error for _, error in pairs])
     names = tuple((scored[at].word, scored[at].index) for at in first[:NAMED])
+    if words.by_flips:
+        return _flips_headline(words, [scored[at] for at in first], len(scored))
     if len(scored) == 1:
         return Headline(names, f": {by} {interval(pairs[0])} at {where}")
     if len(first) == len(scored):
@@ -330,6 +334,21 @@ def headline(words: Words) -> Headline:
         return Headline(names, f"moves {where} most by {by}: {interval(pairs[first[0]])}")
     more = f"(and {len(first) - NAMED} more) " if len(first) > NAMED else ""
     return Headline(names, f"{more}move {where} most by {by} and cannot be told apart")
+
+
+def _flips_headline(words: Words, first: Sequence[WordSway], count: int) -> Headline:
+    """The words whose replacements flip the label most often."""
+    names = tuple((word.word, word.index) for word in first[:NAMED])
+    counts = ", ".join(_flips(word) for word in first[:NAMED])
+    said = f"label {words.label} with {counts} random words"
+    if count == 1:
+        return Headline(names, f"flips the {said}")
+    if len(first) == count:
+        return Headline((), f"no word stands out by the random words that flip the {said}")
+    if len(first) == 1:
+        return Headline(names, f"flips the {said}, most of all words")
+    more = f"(and {len(first) - NAMED} more) " if len(first) > NAMED else ""
+    return Headline(names, f"{more}flip the {said}, and cannot be told apart")
 
 
 def plain(words: Words) -> list[tuple[str, bool]]:
@@ -432,8 +451,10 @@ def tip(words: Words, word: WordSway) -> str:
 def notes(words: Words) -> list[str]:
     """Notes for the reader of the numbers."""
     found = []
-    if words.label is not None and words.probability is not None:
-        found.append(f"predicted label: {words.label}, probability {words.probability:.3f}")
+    if words.label is not None:
+        found.append(f"predicted label: {labelled(words.label, words.probability)}")
+        if words.tier == "real-words" and words.tier in words.tiers and not words.by_flips:
+            found.append("no random word flips the label")
     joined = [
         f"“{word.word}” ({word.joined} words)"
         for word in words.words

@@ -1,0 +1,223 @@
+"""Labels of classifiers: gates, verdicts, assertions, functions with a score for each class."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tiny
+import wordsway as ws
+from wordsway import testing
+from wordsway.auditing.result import Audit
+from wordsway.cli.app import run
+from wordsway.core.errors import InputError
+
+ADJECTIVES = ("good", "funny", "kind", "great", "fine")
+PAIRS = {
+    kind: [(f"The {noun} was {one}.", f"The {noun} was {word} {one}.") for noun, one in (
+        (noun, one) for noun in ("film", "food", "story", "plot") for one in ADJECTIVES
+    )]
+    for kind, word in (("negation", "not"), ("notonly", "not only"), ("rewording", "really"))
+}  # fmt: skip
+
+
+def negated(texts: list[str]) -> np.ndarray:
+    """Class 1 for texts with "not", also for "not only"."""
+    share = np.array([0.9 if " not " in text else 0.1 for text in texts])
+    share += np.array([len(text) for text in texts]) * 1e-4
+    return np.stack([1 - share, share], 1)
+
+
+def stuck(texts: list[str]) -> np.ndarray:
+    """Class 0 for every text; its probability falls with "not"."""
+    share = 0.1 * negated(texts)[:, 1]
+    return np.stack([1 - share, share], 1)
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    rows = [f"{a},{b},{kind}" for kind, some in PAIRS.items() for a, b in some]
+    path = tmp_path / "mine.csv"
+    path.write_text("\n".join(["a,b,kind", *rows]), "utf-8")
+    return path
+
+
+def audited(model: Any, table: Path, **options: Any) -> Audit:
+    how: dict[str, Any] = {"should_stay": ["notonly"], "baselines": False, "draws": 0} | options
+    return ws.audit(model, table, target="logits", **how)
+
+
+def test_a_gate_on_labels_fails_a_model_whose_label_never_changes(
+    table: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    gate = {"negation": 0.9, "flips.negation": 0.9, "stays.notonly": 0.9}
+    found = audited(stuck, table, fail_under=gate)
+    (line,) = found.gate
+    assert "flips.negation 0.000" in line
+    assert "small.negation" in caplog.text and "not labels" in caplog.text
+    said = found.verdict(found[0])
+    assert said.startswith("negation: 0 of 20 labels change and should;")
+    found = audited(negated, table, fail_under={"flips.all": 1, "stays.all": 0.9})
+    (line,) = found.gate
+    assert "stays.notonly 0.000" in line
+    assert "notonly: 20 of 20 change and should not" in found.verdict(found[0])
+
+
+def test_kinds_that_should_stay_preserve_the_meaning_in_the_score(table: Path) -> None:
+    """A model whose label changes for "not only" scored 1.00 for it."""
+    found = audited(negated, table)
+    assert found.kinds == ["negation"]
+    (score,) = found[0].kinds
+    assert score.levels["rewording"].score == pytest.approx(0.5), "beats “really”, not “not only”"
+    assert audited(negated, table, should_stay=None).kinds == ["negation", "notonly"]
+
+
+def test_a_pair_of_kind_rewording_counts_at_that_level(table: Path) -> None:
+    found = ws.audit(negated, table, baselines=False, draws=0, kinds=["negation"])
+    assert found.level == "rewording" and found[0].levels["rewording"].texts == 20
+    assert "No text has a rewording" not in found.verdict(found[0])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"should_flip": ["nonsense"]}, "negation, notonly, rewording, got 'nonsense'"),
+        ({"should_stay": ["negation"], "target": "pooled"}, "add --target logits"),
+        ({"fail_under": ["flips.negation=1"], "target": "pooled"}, "add --target logits"),
+        ({"fail_under": ["stays.nonsense=1"]}, "among negation"),
+        ({"fail_under": ["flips=1"]}, "flips.KIND"),
+        ({"should_flip": ["negation"], "should_stay": ["negation"]}, "either flip or stay"),
+    ],
+)
+def test_kinds_that_no_label_is_compared_for_are_refused(
+    table: Path, options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
+        ws.audit(negated, table, baselines=False, **{"target": "logits"} | options)
+
+
+def test_the_former_names_warn(table: Path) -> None:
+    with pytest.warns(DeprecationWarning, match="stay is now should_stay"):
+        found = audited(negated, table, should_stay=None, stay=["notonly"])
+    assert found.kinds == ["negation"]
+
+
+def test_a_table_of_kinds_that_should_stay_is_written(tmp_path: Path) -> None:
+    found = ws.audit(
+        negated, kinds=["names"], texts=4, target="logits", baselines=False, out=tmp_path
+    )
+    assert found.kinds == [] and (tmp_path / "audit.csv").is_file()
+    assert "names" in {one.kind for one in found[0].flips}
+
+
+def test_a_function_of_scores_has_labels_in_words_and_swap() -> None:
+    text = "The film was not good."
+    found = ws.words(text, negated, target="logits", draws=8)
+    assert found.label == "class 1" and found.probability == pytest.approx(0.9, abs=0.01)
+    flips = {word.word: word.real and word.real.flips for word in found}
+    assert flips["not"] == 8 and flips["film"] == 0
+    swaps = ws.swap(text, "not", negated, target="logits", flip=True, among=["very", "not"])
+    assert [(one.word, one.label) for one in swaps] == [("very", "class 0")]
+    with pytest.raises(InputError, match="assert_flips"):
+        ws.words(text, lambda texts: negated(texts)[:, 1:], target="logits")
+
+
+def test_an_object_that_encodes_has_no_labels() -> None:
+    class Encoder:
+        def encode(self, texts: list[str]) -> np.ndarray:
+            return negated(texts)
+
+    for verb in (ws.audit, lambda box, **options: ws.words("It is good.", box, **options)):
+        with pytest.raises(InputError, match=r"only encodes texts.*predict_proba"):
+            verb(Encoder(), target="logits")
+
+
+def test_a_fitted_classifier_is_told_what_to_pass() -> None:
+    class Fitted:
+        def predict_proba(self, texts: list[str]) -> np.ndarray:
+            return negated(texts)
+
+    with pytest.raises(InputError, match=r"pass pipeline\.predict_proba"):
+        ws.words("It is good.", Fitted())
+
+
+def test_assertions_compare_labels() -> None:
+    def labels(texts: list[str]) -> list[str]:
+        return ["NOT" if row[1] > 0.5 else "OTHER" for row in negated(texts)]
+
+    for model in (negated, labels):
+        testing.assert_flips(model, PAIRS["negation"])
+        testing.assert_stays(model, PAIRS["rewording"])
+        testing.assert_stays(model, PAIRS["rewording"] + PAIRS["notonly"], at_least=0.5)
+    with pytest.raises(AssertionError) as error:
+        testing.assert_stays(labels, PAIRS["notonly"], at_least=0.9)
+    message = str(error.value)
+    assert "stays in 0 of 20 pairs; at_least=0.9 is required" in message
+    assert "'The film was good.': OTHER, 'The film was not only good.': NOT" in message
+    with pytest.raises(AssertionError, match="flips in 0 of 20"):
+        testing.assert_flips(stuck, PAIRS["negation"])
+    for bad in (lambda texts: negated(texts)[:, 1], lambda texts: negated(texts)[:, :1]):
+        with pytest.raises(InputError, match="two or more classes"):
+            testing.assert_flips(bad, PAIRS["negation"])
+    with pytest.raises(InputError, match="two texts each"):
+        testing.assert_flips(negated, [("a", "b", "c")])
+
+
+def test_assertions_read_the_head_of_a_folder(tmp_path: Path) -> None:
+    import torch
+    import transformers as tf
+
+    config = tf.BertConfig(
+        vocab_size=40, hidden_size=16, num_hidden_layers=1, num_attention_heads=2,
+        intermediate_size=24, max_position_embeddings=64, id2label={0: "NEGATIVE", 1: "POSITIVE"},
+    )  # fmt: skip
+    model: Any = tf.BertForSequenceClassification(config).eval()
+    with torch.no_grad():
+        model.classifier.bias += torch.tensor([50.0, -50.0])
+    model.save_pretrained(tmp_path)
+    tiny.tokenizer().save(str(tmp_path / "tokenizer.json"))
+    pairs = [("the film was good", "the film was bad")]
+    testing.assert_stays(tmp_path, pairs)
+    (one,) = ws.pairs(*pairs[0], tmp_path, draws=0)[0].models
+    assert [label for label, _ in one.labels] == ["NEGATIVE"] * 2 and one.labels[0][1] > 0.99
+    with pytest.raises(AssertionError, match=r"'the film was good': NEGATIVE.*bad': NEGATIVE"):
+        testing.assert_flips(tmp_path, pairs)
+    with pytest.warns(UserWarning, match="assert_flips"):
+        testing.assert_notices(tmp_path, [("the film", "a film", "the plot")], at_least=0)
+
+
+def test_the_command_line_exits_with_1(table: Path, monkeypatch: Any, capfd: Any) -> None:
+    (table.parent / "own.py").write_text(
+        "def stuck(texts):\n    return [[0.9, 0.1] for _ in texts]\n", "utf-8"
+    )
+    monkeypatch.chdir(table.parent)
+    base = ["audit", "--model", "python:own:stuck", "--data", table.name, "--target", "logits"]
+    base += ["--no-baselines", "--out", "out", "--should-stay", "notonly", "--fail-under"]
+    assert run([*base, "stays.notonly=0.9"]) == 0
+    assert run([*base, "flips.negation=0.5"]) == 1
+    assert "Which cosine" not in capfd.readouterr().out
+
+
+def test_words_are_ranked_by_the_labels_that_real_words_flip(capsys: Any) -> None:
+    """The headline was the response to small moves, which is tiny for saturated logits."""
+    text = "The film was not good."
+
+    def classes(texts: list[str]) -> np.ndarray:
+        """ "not" decides the label, "film" the size of the scores."""
+        scale = np.array([1.0 if "film" in text else 9.0 for text in texts])
+        return negated(texts) * scale[:, None]
+
+    found = ws.words(text, classes, target="logits", draws=8)
+    assert found.by_flips and found.top.word == "not"
+    moved = {word.word: word.real.mean for word in found if word.real is not None}
+    assert moved["film"] > moved["not"]
+    found.show()
+    shown = capsys.readouterr().out
+    headline = "“not” (word 3) flips the label class 1 with 8 of 8 random words"
+    assert headline in " ".join(shown.split())
+    assert "flips" in next(line for line in shown.splitlines() if line.startswith("rank"))
+    ws.words(text, stuck, target="logits", draws=4).show()
+    assert "no random word flips the label" in capsys.readouterr().out
