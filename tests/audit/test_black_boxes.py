@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import math
 from importlib import resources
 from pathlib import Path
 
@@ -106,7 +107,7 @@ def test_an_audit_of_functions_and_a_model(tmp_path, monkeypatch):
     assert (tmp_path / "index.html").is_file() and '"letters"' in found.to_json()
 
 
-@pytest.mark.parametrize("target", ["logits", "next-token", "3"])
+@pytest.mark.parametrize("target", ["next-token", "3"])
 def test_a_target_that_needs_more_than_vectors_is_refused(target):
     with pytest.raises(InputError, match="only encodes texts"):
         ws.audit(letters, "everyday", texts=2, target=target)
@@ -199,6 +200,20 @@ def test_the_change_from_a_vector_of_zeros_is_infinite():
     found = ws.pairs(A, B, lambda texts: [[float("not" in text), 0.0] for text in texts], draws=0)
     assert found.pairs[0].models[0].change == float("inf")
     assert found.to_dict()["pairs"][0]["models"][0]["change"] is None
+
+
+def test_vectors_of_zeros_are_reported_once_with_the_text(caplog):
+    ws.pairs(A, B, lambda texts: np.zeros((len(texts), 4)), draws=2)
+    (line,) = caplog.messages
+    assert line.startswith(f"function returned a vector of zeros for {A!r}")
+
+
+def test_nan_is_refused_with_the_first_text():
+    def broken(texts):
+        return [[math.nan if "not" in text else 1.0, 1.0] for text in texts]
+
+    with pytest.raises(InputError, match=r"NaN or Inf for 'The drug is not safe\.': check"):
+        ws.pairs("The drug is safe.", "The drug is not safe.", broken, draws=0)
 
 
 def test_an_audit_in_memory_writes_no_table(monkeypatch):

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from rich.text import Text
 
 from benchmarks import league
 from examples import audit
@@ -23,6 +24,7 @@ from wordsway.auditing.table import LONGEST, read_table
 from wordsway.core.chart import Chart
 from wordsway.core.errors import InputError
 from wordsway.render.blocks import Fold
+from wordsway.render.terminal import _cut
 from wordsway.render.views.audit import audit_view, few_texts
 
 
@@ -33,10 +35,19 @@ def level(score: float, texts: int = 100) -> LevelScore:
 
 
 def model(name: str = "m", **scores: float) -> ModelAudit:
-    """A model of one kind with scores by level."""
+    """A model of one kind, without labels, with scores by level."""
     found = audit("a text").models[0]
     levels = {one: level(score) for one, score in scores.items()}
-    return replace(found, name=name, levels=levels, kinds=(replace(found.kinds[0], levels=levels),))
+    kinds = (replace(found.kinds[0], levels=levels),)
+    return replace(found, name=name, levels=levels, kinds=kinds, flips=())
+
+
+def test_the_sentence_about_a_classifier_is_about_its_labels() -> None:
+    """Large distances of logits are no praise for a classifier whose label never changes."""
+    stuck = replace(audit("a text").models[0].flips[0], flips=0.0, low=0.0, high=0.1)
+    said = verdict(replace(model(small=1.0, rewording=1.0), flips=(stuck,)))
+    assert "0 of 40 labels change and should" in said
+    assert "tracks" not in said and "reacts" not in said
 
 
 def test_the_sentence_about_the_issue_s_model() -> None:
@@ -77,7 +88,8 @@ def test_a_few_texts_are_no_proof() -> None:
     found = audit("a text")
     assert few_texts(found) == ""
     few = {"small": level(0.5, 2)}
-    one = replace(found.models[0], kinds=(replace(found.models[0].kinds[0], kind="u", levels=few),))
+    kinds = (replace(found.models[0].kinds[0], kind="u", levels=few),)
+    one = replace(found.models[0], kinds=kinds, flips=())
     assert few_texts(replace(found, models=(one,))).endswith("the sentences above: u (2).")
     assert "20 texts or more are needed" in verdict(replace(one, levels=few))
     beside = [model(rewording=0.0), model(rewording=0.25)]
@@ -144,3 +156,8 @@ def test_the_tables_of_the_docs_are_read_off_an_audit() -> None:
     assert "| negation a text | 0.21 (0.15–0.27) | 0.21 (0.15–0.27) |" in found
     assert "| 0.9 | 41 % / 51 % |" in found and "| 0.45 0.71 |" in found
     assert "| word overlap | 0.71 (0.65–0.77) | 0.21 (0.15–0.27) |" in found
+
+
+def test_names_are_cut_in_the_middle() -> None:
+    long = [Text(f"tiny-bert-{end}") for end in ("first", "second")]
+    assert [str(_cut(one, 8)) for one in long] == ["tiny…rst", "tiny…ond"]

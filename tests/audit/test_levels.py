@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+import zlib
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from wordsway.auditing.encoder import encoder_for, word_overlap
 from wordsway.auditing.scores import (
     MATCHED,
     Measured,
+    best_threshold,
     by_overlap,
     cosines,
     difference,
@@ -27,6 +29,8 @@ from wordsway.auditing.scores import (
     level_scores,
     matched_overlap,
     paired_accuracy,
+    separates,
+    strict_threshold,
     text_shares,
     threshold_at,
 )
@@ -129,6 +133,7 @@ def test_thresholds_are_counted() -> None:
         rejected = sum(c < tau for two in kept for c in two)
         assert one.rejected_rewordings == pytest.approx(rejected / 120)
     best = equal_error(changed, kept)
+    assert best is not None
     gap = abs(best.accepted_changes - best.rejected_rewordings)
     for tau in {c for some in (*changed, *kept) for c in some}:
         one = threshold_at(tau, changed, kept)
@@ -177,7 +182,8 @@ def test_models_that_cannot_be_told_apart_share_a_rank() -> None:
         one for one in found.differences if {one.first, one.second} == {"_words", "_words_again"}
     )
     assert same.difference == 0 and same.low < 0 < same.high
-    assert "cannot be told apart" in str(same)
+    assert same.identical and "are identical on these" in str(same)
+    assert not any(one.identical for one in found.differences if one is not same)
 
 
 def _words(texts: Sequence[str]) -> list[list[float]]:
@@ -260,7 +266,7 @@ def test_labels_that_should_flip_and_stay() -> None:
     without = [replace(one, changes=tuple(map(effect, (0.1,) * 4))) for one in measured]
     assert flip_scores(without, (), ()) == ()
     with pytest.raises(InputError, match="either flip or stay"):
-        ws.audit(_deaf, flip=["names"], stay=["names"])
+        ws.audit(_deaf, should_flip=["names"], should_stay=["names"])
 
 
 def test_queries_in_pairs_are_counted_as_nevir_does(tmp_path: Path) -> None:
@@ -347,3 +353,135 @@ def test_own_triples(tmp_path: Path) -> None:
 def _swapped(triple: str) -> str:
     text, rewording, change = triple.split(",")
     return f"{text},{change},{rewording}"
+
+
+def test_a_text_counts_once_however_often_it_is_repeated(tmp_path: Path) -> None:
+    """The same table twice gives the same scores, intervals and thresholds, and one line."""
+    head = "text,rewording,change,kind"
+    rows = [
+        f"The shop number {at} is open.,The store number {at} is {word}.,"
+        f"The shop number {at} is not open.,negation"
+        for at, word in enumerate(["open"] * 7 + ["now open for everybody who wants to come"] * 6)
+    ]
+    once, twice = tmp_path / "once.csv", tmp_path / "twice.csv"
+    once.write_text("\n".join([head, *rows]), "utf-8")
+    twice.write_text("\n".join([head, *rows, *rows]), "utf-8")
+    one, two = (ws.audit(_words, path, draws=0) for path in (once, twice))
+    assert two.texts == one.texts == 13 and (one.repeated, two.repeated) == (0, 13)
+    assert two[0].levels == one[0].levels and two[0].kinds == one[0].kinds
+    assert two[0].thresholds == one[0].thresholds
+    assert two[0].closer_changes == one[0].closer_changes
+    assert "20 texts or more are needed" in two.verdict(two[0])
+    two.save(tmp_path / "a.html")
+    assert "13 rows repeat an earlier row" in (tmp_path / "a.html").read_text("utf-8")
+
+
+def test_several_rewordings_and_changes_of_a_text(tmp_path: Path) -> None:
+    path = tmp_path / "own.csv"
+    text, closed = "The shop is open on Sundays.", "The shop is closed on Sundays."
+    rows = [
+        (text, "The store is open on Sundays.", closed, "antonyms"),
+        (text, "You can buy things there even at the end of a week.", closed, "antonyms"),
+        (text, "The store is open on Sundays.", "The shop is open on Mondays.", "names"),
+    ]
+    path.write_text("\n".join(["text,rewording,change,kind", *map(",".join, rows)]), "utf-8")
+    (case,) = collect(path).cases
+    assert [edit.edited for edit in case.edits if edit.role == "turning"] == [
+        closed, "The shop is open on Mondays."
+    ]  # fmt: skip
+    given = {edit.edited: edit.strength for edit in case.edits if edit.kind == "rewording"}
+    assert given == {rows[0][1]: "light", rows[1][1]: "heavy"}
+    found = ws.audit(_words, path, draws=0)
+    assert found.texts == 1 and found[0].levels["light"].texts == 1
+    assert found[0].levels["rewording"].score == naive(
+        found[0].measured[0], ["light", "heavy", "rewording"]
+    )
+
+
+def test_rows_of_queries_count_once(tmp_path: Path) -> None:
+    path = tmp_path / "nevir.csv"
+    row = "open shops,aaaa aaaa,closed shops,bbbb bbbb"
+    other = "open shops,aaaa aaaa,shut shops,bbbb bbbb"
+    path.write_text("\n".join(["query,document,query2,document2", row, row, other]), "utf-8")
+    found = collect(path)
+    assert [case.id for case in found.cases] == [
+        "row 1 query 1", "row 1 query 2", "row 3 query 1", "row 3 query 2"
+    ]  # fmt: skip
+    assert found.repeated == 1
+
+
+def test_a_floor_is_no_finding(tmp_path: Path) -> None:
+    """If all models and baselines are at 0, the table is the reason."""
+    path = tmp_path / "own.csv"
+    rows = [
+        f"Shop {at} is open.,Everybody may come and buy things {at}.,Shop {at} is not open."
+        for at in range(30)
+    ]
+    path.write_text("\n".join(["text,rewording,change", *rows]), "utf-8")
+    found = ws.audit([_words, _words_again], path, draws=0)
+    for model in found:
+        said = found.verdict(model)
+        assert "this table cannot separate models" in said and "does not track" not in said
+        assert "0.10 for edits that preserve" in said and "0.80 for changes" in said
+        assert "rewordings of 1 to 4 words" in said and "20 texts" not in said
+    assert set(found[0].levels) >= {"heavy"}
+
+
+def _trigrams(dtype: type) -> Callable[[Sequence[str]], np.ndarray]:
+    def trigrams(texts: Sequence[str]) -> np.ndarray:
+        rows: np.ndarray = np.zeros((len(texts), 4096), dtype)
+        for row, text in zip(rows, texts, strict=True):
+            for at in range(len(text) - 2):
+                row[zlib.crc32(text[at : at + 3].encode()) % 4096] += 1
+        return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+    return trigrams
+
+
+def test_percentiles_do_not_depend_on_rounding() -> None:
+    """Ties among counts are ties in either precision."""
+    single, double = (
+        ws.audit(_trigrams(dtype), "everyday", draws=8, baselines=False)[0]
+        for dtype in (np.float32, np.float64)
+    )
+    for one, two in zip(single.kinds, double.kinds, strict=True):
+        assert one.percentile == two.percentile
+        assert one.percentile_keeping == two.percentile_keeping
+    assert [level.score for level in single.levels.values()] == [
+        level.score for level in double.levels.values()
+    ]
+
+
+def test_when_no_threshold_works() -> None:
+    """A sum of errors of 0.98 by chance is none that works; a constant has no equal error."""
+    draws = np.random.default_rng(0)
+    same = [[[one] for one in draws.random(100)] for _ in range(2)]
+    best = best_threshold(*same)
+    assert best.sum < 1 < best.sum_high and not separates(equal_error(*same), best)
+    apart = [[0.5], [0.6]] * 40, [[0.8], [0.9]] * 40
+    assert best_threshold(*apart).sum == 0
+    assert separates(equal_error(*apart), best_threshold(*apart))
+    constant = [[1.0]] * 30, [[1.0]] * 30
+    assert equal_error(*constant) is None
+    assert not separates(None, best_threshold(*constant))
+
+
+def test_the_strict_threshold_is_the_smallest() -> None:
+    changed, kept = [[at / 100] for at in range(100)], [[0.97], [0.5]]
+    found = strict_threshold(changed, kept)
+    assert found is not None and found.threshold == 0.9401
+    assert (found.accepted_changes, found.rejected_rewordings) == (0.05, 0.5)
+    assert strict_threshold([[1.0]], [[1.0]]) is None
+
+
+def test_several_thresholds() -> None:
+    found = ws.audit(_words, "everyday", draws=0, texts=3, threshold=[0.87, 0.96], baselines=False)
+    levels = [one.threshold for one in found[0].thresholds]
+    assert levels == sorted(levels) and {0.87, 0.96, 0.97, 0.98, 0.99} <= set(levels)
+    with pytest.raises(InputError, match="between -1 and 1"):
+        ws.audit(_words, threshold=[0.5, 2.0])
+
+
+def test_a_misspelt_name_of_data() -> None:
+    with pytest.raises(InputError, match=r"one of gold, .*did you mean everyday"):
+        collect("evryday")

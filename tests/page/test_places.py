@@ -140,6 +140,12 @@ def test_an_audit_is_started_and_shown(tab, small_model, served, tmp_path):
         assert f"{one['levels']['heavy']['score']:.2f}" in by_level and one["name"] in by_level
     assert f"{model['kinds'][0]['levels']['rewording']['score']:.2f}" in by_kind
     assert f"{100 * model['thresholds'][0]['accepted_changes']:.0f} %" in thresholds
+    assert (
+        f"{100 * model['equal_error']['accepted_changes']:.0f} %"
+        in tab.locator(".result").inner_text()
+    )
+    counted = model["closer_changes"]
+    assert f"{counted['count']} of {counted['of']} changes" in tab.locator(".spots").inner_text()
     spot = model["blind_spots"][0]
     assert spot["keeping_text"] in tab.locator(".blind").inner_text()
     assert tab.locator(".folders .chip[aria-current]").inner_text() == "tried/first"

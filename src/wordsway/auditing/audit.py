@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,10 +23,12 @@ from wordsway.auditing.encoder import (
     word_overlap,
 )
 from wordsway.auditing.result import (
+    LABELS,
     Audit,
     ModelAudit,
     below,
     check_gate,
+    check_labelled,
     headline_level,
     parse_gate,
 )
@@ -68,12 +71,17 @@ from wordsway.engine.tables import save_table
 from wordsway.models.endpoint import Endpoint, EndpointForecast
 from wordsway.models.files import ModelName, locate
 
+log = logging.getLogger("wordsway")
 #: Random real words that each edit is compared with.
 DRAWS = 2
 #: Texts of a job: a second or two of MiniLM, more than a worker spends between two jobs.
 CHUNK = 16
 #: Kinds that should change, and should not change, the label of a classifier of sentiment.
 FLIP, STAY = ("negation", "antonyms"), ("names", "numbers", "units")
+DISTANCE_GATE = (
+    "this gate compares distances of logits, not labels, and a model whose label never changes may "
+    "pass it; use flips.KIND and stays.KIND"
+)
 
 
 @dataclass(frozen=True)
@@ -92,8 +100,10 @@ class AuditRequest(EncoderRequest):
         ``quick``
     target : "cosine" (of the pooled embedding), "pooled", a layer, "logits" or "next-token"
     draws : random real words in the place of each edit
-    threshold : a cosine at which texts count as the same, in addition to 0.70, 0.75 … 0.95
-    flip, stay : kinds that should, and should not, change the label of a classifier
+    threshold : one or several cosines at which texts count as the same, in addition to those from
+        0.70 to 0.99
+    should_flip, should_stay : kinds that should, and should not, change the label of a classifier
+        (target logits); the latter count as meaning-preserving. By default `FLIP` and `STAY`
     baselines : whether to measure word overlap, the mean of word vectors, and models' twins with
         random weights, too
     device : the device that the models run on
@@ -101,22 +111,61 @@ class AuditRequest(EncoderRequest):
 
     draws: Natural = DRAWS
     local: Natural | None = None
-    threshold: float | None = None
-    flip: Several[str] = FLIP
-    stay: Several[str] = STAY
+    threshold: float | Several[float] | None = None
+    should_flip: Several[str] | None = None
+    should_stay: Several[str] | None = None
+    flip: Several[str] | None = None
+    stay: Several[str] | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.local is not None:
             warnings.warn("local has no effect: use words", DeprecationWarning, stacklevel=4)
-        if self.threshold is not None and not -1 <= self.threshold <= 1:
-            raise InputError("a threshold between -1 and 1", self.threshold, "pass a cosine")
-        if both := set(self.flip) & set(self.stay):
+        for one in self.own_thresholds:
+            if not -1 <= one <= 1:
+                raise InputError("a threshold between -1 and 1", one, "pass a cosine")
+        for old in ("flip", "stay"):
+            if (kinds := getattr(self, old)) is not None:
+                message = f"{old} is now should_{old}"
+                warnings.warn(message, DeprecationWarning, stacklevel=5)
+                object.__setattr__(self, f"should_{old}", kinds)
+                object.__setattr__(self, old, None)
+        if both := set(self.should_flip or ()) & set(self.should_stay or ()):
             raise InputError(
                 "kinds that should either flip or stay", ", ".join(sorted(both)), "name each once"
             )
 
+    @property
+    def own_thresholds(self) -> Sequence[float]:
+        """The cosine thresholds that were asked for."""
+        if self.threshold is None:
+            return ()
+        return [self.threshold] if isinstance(self.threshold, (int, float)) else self.threshold
+
+    @property
+    def flipping(self) -> tuple[str, ...]:
+        """Kinds that should change the label."""
+        return tuple(self.should_flip or (one for one in FLIP if one not in self.staying))
+
+    @property
+    def staying(self) -> tuple[str, ...]:
+        """Kinds that should not change the label."""
+        return tuple(
+            self.should_stay or (one for one in STAY if one not in (self.should_flip or ()))
+        )
+
+    def labelled(self, cases: Cases) -> tuple[str, ...] | None:
+        """The kinds of edits whose labels are compared; None for targets without labels."""
+        return cases.edit_kinds if self.target == "logits" else None
+
     def cases(self, progress: Progress = silent) -> Cases:
+        found = self._collected(progress)
+        for name in ("should_flip", "should_stay"):
+            if (kinds := getattr(self, name)) is not None:
+                check_labelled(kinds, self.labelled(found), f"--{name.replace('_', '-')}")
+        return found.preserving(self.staying) if self.target == "logits" else found
+
+    def _collected(self, progress: Progress) -> Cases:
         return collect(
             self.data,
             kinds=self.kinds,
@@ -151,7 +200,7 @@ class AuditJob(EditsJob):
     seed: int
     device: str = "cpu"
     kind = "audit"
-    version = 4
+    version = 5
     effect = EditEffect
 
     def measure(self) -> list[list[EditEffect] | InputError]:
@@ -193,13 +242,13 @@ def audit(
     """Rank models: is a rewording of a text closer to it than a change of its meaning?
 
     ``options`` are the other fields of `AuditRequest`, which explains them: kinds, texts, quick,
-    target, draws, threshold, flip, stay, baselines, seed, encoding, device.
+    target, draws, threshold, should_flip, should_stay, baselines, seed, encoding, device.
 
     Parameters
     ----------
     documents : a file of documents; the result reports how edits of a text change their ranks
     fail_under : {"rewording.negation": 0.5} or ["rewording.negation=0.5"]; lower scores are listed
-        in the result's gate
+        in the result's gate. For a classifier {"flips.negation": 0.9, "stays.names": 0.9}
     out : a folder for results; the same call resumes there
     """
     started = time.perf_counter()
@@ -207,7 +256,10 @@ def audit(
     floors = parse_gate(fail_under)
     archive = documents_of(documents, request.encoding) if documents is not None else None
     chosen = request.cases(progress)
-    check_gate(floors, chosen.kinds)
+    check_gate(floors, chosen.kinds, request.labelled(chosen))
+    distances = [name for name in floors if not name.startswith(LABELS)]
+    if distances and request.target == "logits":
+        log.warning("%s: %s", ", ".join(distances), DISTANCE_GATE)
     machines = Machines(workers, cluster, memory)
     folder = None if out is None else Path(out)
     with results_store(folder) as store:
@@ -241,6 +293,7 @@ def audit(
         time.perf_counter() - started,
         versions(),
         left_out=tuple(run.left_out),
+        repeated=chosen.repeated,
     )
     return result if folder is None else write(result, folder)
 
@@ -318,7 +371,7 @@ class _AuditRun:
         if documents is not None:
             moves = rank_moves(encoder, measured, documents, self.progress)
         changed, kept = cosines(measured)
-        levels = sorted({*THRESHOLDS, *([] if request.threshold is None else [request.threshold])})
+        levels = sorted({*THRESHOLDS, *request.own_thresholds})
         scores = [kind_score(measured, kind) for kind in self.chosen.kinds]
         return ModelAudit(
             label,
@@ -334,7 +387,7 @@ class _AuditRun:
             retrieval(moves),
             tuple(failed),
             moves,
-            flip_scores(measured, request.flip, request.stay),
+            flip_scores(measured, request.flipping, request.staying),
             paired_accuracy(measured) if self.chosen.retrieval else None,
         )
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
 import itertools
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -13,12 +14,22 @@ from wordsway.auditing.edits import KEEPING, RULES, SMALL, TURNING
 from wordsway.auditing.edits.edit import Edit, EnglishSentence, Role, Strength
 from wordsway.auditing.edits.lexicon import AUXILIARIES, FUNCTION, SHARED, words
 from wordsway.auditing.gold import FIELDS, gold_triples
-from wordsway.auditing.table import OWN, PairRow, PairTable, RefusedRow, TripleRow, read_table
+from wordsway.auditing.table import (
+    OWN,
+    REWORDING,
+    PairRow,
+    PairTable,
+    RefusedRow,
+    TripleRow,
+    read_table,
+    without_repeats,
+)
 from wordsway.core.errors import InputError, positive
 from wordsway.core.progress import Progress, silent
 from wordsway.core.reading import word_spans
 from wordsway.core.seeds import derive
 from wordsway.text import corpus, draw
+from wordsway.text.files import path_exists
 from wordsway.text.forms import singular, verb_forms
 from wordsway.text.wordnet import PARTS, wordnet
 
@@ -124,6 +135,8 @@ TEXTS, QUICK = 200, 40
 REVIEWS, FEWEST = 60, 2000
 #: Words of a sentence of a user's own texts.
 SHORTEST, LONGEST = 3, 60
+#: Words that a light rewording changes, at most.
+LIGHT = 4
 #: Kinds in a user's table that stand for meaning-preserving edits.
 KEEPING_NAMES = {
     *KEEPING, "keeping", "keep", "keeps", "synonym", "paraphrase", "rewording", "same"
@@ -153,8 +166,9 @@ class Case:
 @dataclass(frozen=True)
 class Cases:
     """The texts of an audit; ``source`` says where they come from, ``refused`` what was left out
-    and why, ``unused`` how many texts that were read allow no edit that was still wanted.
-    ``retrieval``: the texts are queries in pairs, with documents in the place of edits.
+    and why, ``unused`` how many texts that were read allow no edit that was still wanted,
+    ``repeated`` how many rows repeat an earlier row and are left out. ``retrieval``: the texts are
+    queries in pairs, with documents in the place of edits.
     """
 
     cases: tuple[Case, ...]
@@ -163,6 +177,33 @@ class Cases:
     refused: tuple[RefusedRow, ...] = ()
     unused: int = 0
     retrieval: bool = False
+    repeated: int = 0
+
+    @property
+    def edit_kinds(self) -> tuple[str, ...]:
+        """The kinds of all edits, those that preserve the meaning included."""
+        return tuple(dict.fromkeys(edit.kind for case in self.cases for edit in case.edits))
+
+    def preserving(self, kinds: Sequence[str]) -> Cases:
+        """The same texts; edits of these kinds count as meaning-preserving."""
+        cases = [
+            Case.of(
+                case.id,
+                case.text,
+                [_preserving(one) if one.kind in kinds else one for one in case.edits],
+            )
+            for case in self.cases
+        ]
+        changing = tuple(kind for kind in self.kinds if kind not in kinds)
+        return replace(self, cases=tuple(cases), kinds=changing)
+
+
+def _preserving(edit: Edit) -> Edit:
+    """The edit as a meaning-preserving one: small if it changes one word, else a rewording."""
+    if edit.role == "keeping":
+        return edit
+    strength: Strength = "small" if edit.words_changed <= 1 else "rewording"
+    return replace(edit, role="keeping", strength=strength)
 
 
 def collect(
@@ -191,16 +232,27 @@ def collect(
         wanted = turning_kinds(kinds)
         return _edited(_reviews(texts, seed, progress), wanted, texts, seed, "imdb", (), progress)
     if isinstance(data, (str, Path)):
+        if not path_exists(data):
+            names = [*GOLD, "imdb"]
+            nearest = difflib.get_close_matches(str(data), names, 1)
+            raise InputError(
+                f"a file of triples, pairs or texts, or one of {', '.join(names)}",
+                f"{data}, which does not exist",
+                f"did you mean {nearest[0]}?" if nearest else "check its path",
+            )
         table, name = read_table(data, encoding), Path(data).name
     else:
         table, name = PairTable(texts=tuple(enumerate(data, 1))), "texts"
+    table, repeated = without_repeats(table)
     if table.triples:
-        return _from_triples(table.triples, table.refused, name, kinds, seed)
-    if table.pairs:
-        return _from_pairs(table.pairs, table.refused, name, kinds, seed)
-    own = _Own(table.texts)
-    found = _edited(own, turning_kinds(kinds), texts, seed, name, table.refused, progress)
-    return own.with_refused(found)
+        found = _from_triples(table.triples, table.refused, name, kinds, seed)
+    elif table.pairs:
+        found = _from_pairs(table.pairs, table.refused, name, kinds, seed)
+    else:
+        own = _Own(table.texts)
+        found = _edited(own, turning_kinds(kinds), texts, seed, name, table.refused, progress)
+        found = own.with_refused(found)
+    return replace(found, repeated=repeated)
 
 
 def turning_kinds(kinds: Sequence[str] | None) -> tuple[str, ...]:
@@ -347,30 +399,14 @@ def _gold(data: str, kinds: Sequence[str], texts: int, seed: int) -> Cases:
     for name, one in named:
         if data in ("gold", "packaged", one.field) and left.get(one.kind, 0):
             left[one.kind] -= 1
-            rewordings: dict[str, tuple[str, Strength]] = {
-                "light rewording": (one.light, "light"),
-                "heavy rewording": (one.heavy, "heavy"),
-            }
-            cases.append(_triple(name, one.text, one.change, one.kind, rewordings, seed))
+            edits = [
+                Edit.between(one.text, one.change, one.kind, "turning"),
+                Edit.between(one.text, one.light, "light rewording", "keeping", "light"),
+                Edit.between(one.text, one.heavy, "heavy rewording", "keeping", "heavy"),
+                *keeping_edits(EnglishSentence(one.text), seed, SMALL),
+            ]
+            cases.append(Case.of(name, one.text, edits))
     return Cases(tuple(cases), tuple(kinds), data)
-
-
-def _triple(
-    name: str,
-    text: str,
-    change: str,
-    kind: str,
-    rewordings: Mapping[str, tuple[str, Strength]],
-    seed: int,
-    small: Sequence[str] = SMALL,
-) -> Case:
-    """A text with its change, its rewordings, and harmless edits of the kinds ``small``."""
-    given = [
-        Edit.between(text, edited, name, "keeping", strength)
-        for name, (edited, strength) in rewordings.items()
-    ]
-    harmless = keeping_edits(EnglishSentence(text), seed, small) if small else []
-    return Case.of(name, text, [Edit.between(text, change, kind, "turning"), *given, *harmless])
 
 
 def _from_triples(
@@ -380,7 +416,9 @@ def _from_triples(
     kinds: Sequence[str] | None,
     seed: int,
 ) -> Cases:
-    """A user's own triples; rules add harmless edits to texts that allow them, not to queries."""
+    """A user's own triples by text, with every rewording and change of a text; rules add harmless
+    edits to texts that allow them. Queries stay as they are: their unit is the row.
+    """
     found = tuple(dict.fromkeys(row.kind for row in triples))
     chosen = [row for row in triples if kinds is None or row.kind in kinds]
     if not chosen:
@@ -388,21 +426,39 @@ def _from_triples(
             f"kinds among {', '.join(found)}", ", ".join(kinds or ()), "check the names"
         )
     retrieval = any(row.query for row in chosen)
-    kind, small = ("right document", ()) if retrieval else ("rewording", SMALL)
-    cases = [
-        _triple(
-            row.name,
-            row.text,
-            row.change,
-            row.kind,
-            {kind: (row.rewording, "rewording")},
-            seed,
-            small,
-        )
-        for row in chosen
-    ]
+    by_text: dict[str, list[TripleRow]] = {}
+    for row in chosen:
+        by_text.setdefault(row.name if retrieval else row.text, []).append(row)
+    cases = []
+    for rows in by_text.values():
+        text = rows[0].text
+        edits = [Edit.between(text, row.change, row.kind, "turning") for row in rows]
+        if retrieval:
+            edits += [_kept(row.text, row.rewording, "right document") for row in rows]
+        else:
+            edits += [_own_rewording(text, row.rewording) for row in rows]
+            edits += keeping_edits(EnglishSentence(text), seed, SMALL)
+        cases.append(Case.of(rows[0].name, text, dict.fromkeys(edits)))
     measured = tuple(kind for kind in found if any(row.kind == kind for row in chosen))
     return Cases(tuple(cases), measured, source, tuple(refused), retrieval=retrieval)
+
+
+def _kept(text: str, edited: str, kind: str) -> Edit:
+    """A meaning-preserving edit from a table."""
+    return Edit.between(text, edited, kind, "keeping", "rewording")
+
+
+def _own_rewording(text: str, edited: str, kind: str = "rewording") -> Edit:
+    """A rewording from a table: light if it changes at most `LIGHT` words, heavy if it changes more
+    words and most of the text's.
+
+    >>> _own_rewording("The shop is open.", "The store is open.").strength
+    'light'
+    """
+    edit = _kept(text, edited, kind)
+    if edit.words_changed <= LIGHT:
+        return replace(edit, strength="light")
+    return replace(edit, strength="heavy") if edit.share_changed > 0.5 else edit
 
 
 def _from_pairs(
@@ -419,7 +475,7 @@ def _from_pairs(
     left_out = list(refused)
     cases = []
     for text, rows in by_text.items():
-        edits = [_own_edit(row) for row in rows]
+        edits = list(dict.fromkeys(map(_own_edit, rows)))
         if not any(edit.role == "keeping" for edit in edits):
             edits += keeping_edits(EnglishSentence(text), seed)
         if kinds is not None:
@@ -446,7 +502,11 @@ def _own_edit(row: PairRow) -> Edit:
     """The edit of a pair; one that preserves the meaning is small if it changes one word."""
     role: Role = "keeping" if row.kind.lower() in KEEPING_NAMES else "turning"
     edit = Edit.between(row.a, row.b, row.kind or OWN, role)
+    if row.kind.lower() in REWORDING and edit.words_changed == 1:
+        return replace(edit, strength="light")
     if role == "keeping" and edit.words_changed > 1:
         named = RULES.get(row.kind.lower())
-        return replace(edit, strength="rewording" if named is None else named.strength)
+        if named is None:
+            return _own_rewording(row.a, row.b, edit.kind)
+        return replace(edit, strength=named.strength)
     return edit

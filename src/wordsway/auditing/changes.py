@@ -75,7 +75,7 @@ def changes_of(
             continue
         own = [rows[ids] for ids in case.ids]
         mine = [vectors[row] for row in own]
-        values = encoder.distances(case.ids, mine).tolist()
+        values = with_ties(encoder.distances(case.ids, mine).tolist(), mine)
         found.append(_changes(case, pooled[own], values, encoder.labels(mine)))
     return found
 
@@ -155,6 +155,29 @@ def _scored(case: _Case, scores: torch.Tensor) -> list[EditEffect]:
             strict=False,
         )
     ]
+
+
+#: Distances that differ by less than this many units in the last place of the vectors are equal.
+ULPS = 256
+
+
+def with_ties(values: Sequence[float], vectors: Sequence[torch.Tensor]) -> list[float]:
+    """The values, those that differ by rounding of the vectors alone replaced by the least of them.
+
+    The tolerance is relative: `ULPS` units of single precision if it represents all vectors
+    exactly, whatever their dtype, and of double precision otherwise.
+
+    >>> with_ties([0.3, 0.1, 0.3 + 1e-8], [torch.ones(2, dtype=torch.float64)])
+    [0.3, 0.1, 0.3]
+    """
+    single = all(torch.equal(one.double(), one.float().double()) for one in vectors)
+    tolerance = ULPS * torch.finfo(torch.float32 if single else torch.float64).eps
+    found = list(values)
+    order = sorted(range(len(found)), key=found.__getitem__)
+    for one, two in itertools.pairwise(order):
+        if values[two] - values[one] <= tolerance * abs(values[two]):
+            found[two] = found[one]
+    return found
 
 
 def percentile(value: float, beside: Sequence[float]) -> float | None:

@@ -16,6 +16,7 @@ import torch
 from wordsway.auditing.background import RandomWords
 from wordsway.auditing.edits.edit import overlap
 from wordsway.models.encoders import BlackBox, PairScorer, TextEncoder, opened
+from wordsway.models.heads import saved_with
 from wordsway.models.probe import Probe
 from wordsway.probing.black_boxes import checked_target, distances_of
 from wordsway.probing.targets import (
@@ -89,6 +90,12 @@ class Encoder:
         """How far each of the texts 1 … B is from text 0 by the target, (B,)."""
         return self.target.distances(ids, vectors)
 
+    def predictions(self, texts: Sequence[str]) -> list[tuple[str, float]]:
+        """The label of each text and its probability; none without a classification head."""
+        if not saved_with(self.probe, "SequenceClassification"):
+            return []
+        return LogitsTarget(self.probe).predictions(texts)
+
     def labels(self, vectors: Sequence[torch.Tensor]) -> list[int] | None:
         """The label that a classifier gives each text; None for other targets and one logit."""
         if not isinstance(self.target, LogitsTarget) or vectors[0].numel() < 2:
@@ -136,8 +143,13 @@ class BlackBoxEncoder:
     ) -> torch.Tensor:
         return distances_of(self.box, self.target, torch.stack(list(vectors)))
 
-    def labels(self, vectors: Sequence[torch.Tensor]) -> None:
-        """No labels: a black box only encodes."""
+    def predictions(self, texts: Sequence[str]) -> list[tuple[str, float]]:
+        """None: a black box has no head."""
+        return []
+
+    def labels(self, vectors: Sequence[torch.Tensor]) -> list[int] | None:
+        """The class with the largest score; None for other targets than logits."""
+        return [int(one.argmax()) for one in vectors] if self.target == "logits" else None
 
 
 class ScoringEncoder(BlackBoxEncoder):

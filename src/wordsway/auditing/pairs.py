@@ -98,6 +98,7 @@ def pairs(
                     found[row.row].append(one)
             done = number * len(left) + start + len(block)
             progress(f"pairs through {name}", done, len(asked) * len(left))
+        described[-1] = encoder.describe() | {"name": name}
     if not found:
         raise InputError("a pair that the models can read", str(refused[0]), "fix it")
     measured = tuple(
@@ -183,7 +184,9 @@ def _measured(
         typical = None if change.typical is None else 1.0 - change.typical
         layers = change.layers
         about = (change.cosine, layers[-1], change.percentile, typical, layers, change.parts)
-        found.append(PairInModel(name, *about, *encoder.known([row.a, row.b])))
+        both = [row.a, row.b]
+        labels = tuple(encoder.predictions(both))
+        found.append(PairInModel(name, *about, *encoder.known(both), labels))
     return found
 
 
@@ -233,7 +236,8 @@ class PairInModel:
     ``percentile`` the share of random real words in that place that move the embedding less (in
     percent), ``typical`` the median cosine of those; ``layers`` the relative change of every
     layer's pooled states, ``parts`` the layer in which it grows most; ``tokens`` of both texts
-    without special ones, ``unknown`` those of them that are not in its vocabulary ([UNK]).
+    without special ones, ``unknown`` those of them that are not in its vocabulary ([UNK]);
+    ``labels`` of both texts with their probabilities, for a model with a classification head.
     """
 
     name: str
@@ -245,6 +249,7 @@ class PairInModel:
     parts: int
     tokens: int = 0
     unknown: int = 0
+    labels: tuple[tuple[str, float], ...] = ()
 
     @property
     def doubt(self) -> str:

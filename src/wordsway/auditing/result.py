@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
+import json
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,10 +27,15 @@ from wordsway.auditing.scores import (
     Measured,
     OverlapBin,
     Score,
+    Share,
     Threshold,
+    best_threshold,
+    closer_changes,
     cosines,
     difference,
     median_cosine,
+    separates,
+    strict_threshold,
 )
 from wordsway.auditing.table import OWN, RETRIEVAL, RefusedRow
 from wordsway.core.errors import InputError
@@ -36,6 +43,9 @@ from wordsway.core.result import SequenceResult, json_fields, json_value
 
 if TYPE_CHECKING:
     import pandas
+
+
+MORE_TEXTS = f"{FEW} texts or more are needed for a firm statement."
 
 
 @dataclass(frozen=True)
@@ -63,7 +73,7 @@ class ModelAudit:
     flips: tuple[FlipScore, ...] = ()
     paired: Score | None = None
 
-    _derived: ClassVar[tuple[str, ...]] = ("mean_auc",)
+    _derived: ClassVar[tuple[str, ...]] = ("mean_auc", "data_sha256")
 
     @property
     def mean_auc(self) -> float | None:
@@ -72,10 +82,49 @@ class ModelAudit:
         return float(np.mean(found)) if found else None
 
     @property
+    def data_sha256(self) -> str:
+        """The SHA-256 of the texts that the model was measured on, with their edits."""
+        rows = [
+            [one.text, [[edit.kind, edit.edited] for edit in one.edits]] for one in self.measured
+        ]
+        return hashlib.sha256(json.dumps(rows).encode()).hexdigest()
+
+    @property
     def cosines(self) -> tuple[float, float] | None:
         """The median cosine of changed and of reworded texts."""
         changed, kept = map(median_cosine, cosines(self.measured))
         return None if changed is None or kept is None else (changed, kept)
+
+    @property
+    def equal_error(self) -> dict[str, Any] | None:
+        """The threshold with equal errors, its number of texts, and whether any threshold works."""
+        best = self.best_threshold
+        if self.equal is None or best is None:
+            return None
+        found: dict[str, Any] = json_value(self.equal)
+        return found | {"texts": best["texts"], "works": best["works"]}
+
+    @property
+    def best_threshold(self) -> dict[str, Any] | None:
+        """The threshold with the least sum of both errors, and whether it works."""
+        changed, kept = cosines(self.measured)
+        if not changed:
+            return None
+        best = best_threshold(changed, kept)
+        found: dict[str, Any] = json_value(best)
+        return found | {"texts": len(changed), "works": separates(self.equal, best)}
+
+    @property
+    def strict_threshold(self) -> Threshold | None:
+        """The smallest threshold that accepts at most 5 % of the changes; None if there is none."""
+        changed, kept = cosines(self.measured)
+        return strict_threshold(changed, kept) if changed else None
+
+    @property
+    def closer_changes(self) -> dict[str, int]:
+        """The number of changes that move the model less than an edit with the same meaning."""
+        count, every, different = closer_changes(self.measured)
+        return {"count": count, "of": every, "different": different}
 
     def kind(self, name: str) -> KindScore | None:
         return next((score for score in self.kinds if score.kind == name), None)
@@ -87,12 +136,20 @@ class ModelAudit:
         found = self.kind(kind)
         return None if found is None else found.levels.get(level)
 
+    def flip(self, kind: str) -> FlipScore | None:
+        """How often edits of a kind change the label."""
+        return next((one for one in self.flips if one.kind == kind), None)
+
     def to_dict(self) -> dict[str, Any]:
         found = json_fields(self)
+        del found["equal"]
         cosines = self.cosines
         return found | {
             "cosines": cosines and {"change": cosines[0], "rewording": cosines[1]},
-            "equal_error": found.pop("equal"),
+            "equal_error": self.equal_error,
+            "best_threshold": self.best_threshold,
+            "strict_threshold": json_value(self.strict_threshold),
+            "closer_changes": self.closer_changes,
             "same_answers": json_value(same_answers(self.moves)),
         }
 
@@ -105,7 +162,8 @@ class Audit(SequenceResult[ModelAudit], items="models", brief="data texts target
     harmless edits where there is no rewording. ``baselines`` are models without understanding,
     ``data`` are the texts, ``texts`` how many of them, ``target`` what was compared, ``draws`` the
     number of random words per edit, ``refused`` rows that could not be used, ``gate`` the scores
-    below ``fail_under``, ``left_out`` a line for every baseline without results.
+    below ``fail_under``, ``left_out`` a line for every baseline without results, ``repeated`` the
+    number of rows that repeat an earlier one and are not counted again.
     """
 
     models: tuple[ModelAudit, ...]
@@ -123,6 +181,7 @@ class Audit(SequenceResult[ModelAudit], items="models", brief="data texts target
     versions: dict[str, str]
     files: tuple[Path, ...] = ()
     left_out: tuple[str, ...] = ()
+    repeated: int = 0
 
     @property
     def failed(self) -> list[tuple[str, RefusedRow]]:
@@ -152,7 +211,29 @@ class Audit(SequenceResult[ModelAudit], items="models", brief="data texts target
 
     def verdict(self, model: ModelAudit) -> str:
         """The sentences to read first about a model."""
-        return verdict(model, self.baselines)
+        return self._unseparated(model) or verdict(model, self.baselines)
+
+    def _unseparated(self, model: ModelAudit) -> str:
+        """Why the texts say nothing about a model: all scores are at 0, or all at 1; "" else."""
+        every = [one.score(self.level) for one in (*self.models, *self.baselines)]
+        known = [score for score in every if score is not None]
+        mine = model.score(self.level)
+        floor = all(score.low <= 0 for score in known)
+        if not self.baselines or mine is None or not (floor or all(s.high >= 1 for s in known)):
+            return ""
+        overlaps = [
+            [edit.overlap for text in model.measured for edit in text.edits if used(edit)]
+            for used in (LEVELS[self.level], lambda edit: edit.role == "turning")
+        ]
+        kept, changed = (f"{np.median(some):.2f}" if some else "–" for some in overlaps)
+        remedy = "Add rewordings of 1 to 4 words." if floor else "Add rewordings of more words."
+        return (
+            f"scores {mine.score:.2f} ({mine.low:.2f} to {mine.high:.2f}), and the intervals of "
+            f"all models and baselines include {0 if floor else 1}: this table cannot separate "
+            f"models. The median overlap with the text is {kept} for edits that preserve the "
+            f"meaning and {changed} for changes. {remedy}"
+            + ("" if mine.texts >= FEW else f" {MORE_TEXTS}")
+        )
 
     @property
     def kinds(self) -> list[str]:
@@ -186,7 +267,8 @@ class Audit(SequenceResult[ModelAudit], items="models", brief="data texts target
             for model in (*self.models, *self.baselines)
             for score in model.kinds
         ]
-        return pandas.DataFrame(rows).astype({"heard": "Int64", "lost": "Int64"})
+        frame = pandas.DataFrame(rows)
+        return frame.astype({name: "Int64" for name in ("heard", "lost") if name in frame})
 
     def edits_frame(self) -> pandas.DataFrame:
         """A data frame with one row per model and edit, with the ranks of documents."""
@@ -224,7 +306,11 @@ class Audit(SequenceResult[ModelAudit], items="models", brief="data texts target
 
 
 def verdict(model: ModelAudit, baselines: Sequence[ModelAudit] = ()) -> str:
-    """What a model's scores say, in two sentences; kinds of few texts are left out."""
+    """What a model's scores say, in two sentences; kinds of few texts are left out. Of a
+    classifier, only the labels: logits can move far while the label never changes.
+    """
+    if labels := _labels_sentence(model):
+        return f"{labels} The scores below compare distances of logits, not labels."
     first, level = _first_sentence(model, baselines)
     ordered = sorted(
         (
@@ -282,6 +368,25 @@ def _first_sentence(model: ModelAudit, baselines: Sequence[ModelAudit]) -> tuple
     return f"{said}{link}{tracks}{without}.", "rewording"
 
 
+def _labels_sentence(model: ModelAudit) -> str:
+    """The labels that change, where they should and where they should not; "" without any."""
+    stay = [one for one in model.flips if one.should == "stay"]
+    worst = sorted((one for one in stay if one.changed), key=lambda one: -one.flips)[:STAYING]
+    said = [
+        f"{one.kind}: {one.changed:,} of {one.texts:,} labels change and should"
+        for one in model.flips
+        if one.should == "flip"
+    ]
+    said += [f"{one.kind}: {one.changed:,} of {one.texts:,} change and should not" for one in worst]
+    if others := [one for one in stay if one not in worst]:
+        changed, texts = sum(one.changed for one in others), sum(one.texts for one in others)
+        kinds = (
+            others[0].kind if len(others) == 1 else f"{len(others)} {'other ' * bool(said)}kinds"
+        )
+        said.append(f"{kinds}: {changed:,} of {texts:,} change and should not")
+    return f"{'; '.join(said)}." if said else ""
+
+
 def _few_sentence(model: ModelAudit, baselines: Sequence[ModelAudit]) -> str:
     """The score with its interval where texts are too few for more."""
     level = headline_level([model])
@@ -295,8 +400,7 @@ def _few_sentence(model: ModelAudit, baselines: Sequence[ModelAudit]) -> str:
     others = _range(level, baselines)
     return (
         f"{does} in {score.score:.2f} ({score.low:.2f} to {score.high:.2f}) of comparisons on "
-        f"{texts}{f' ({others})' if others else ''}. {FEW} texts or more are needed for a firm "
-        "statement."
+        f"{texts}{f' ({others})' if others else ''}. {MORE_TEXTS}"
     )
 
 
@@ -324,6 +428,10 @@ def headline_level(models: Sequence[ModelAudit]) -> str:
     return "rewording" if any("rewording" in model.levels for model in models) else "small"
 
 
+#: Gates on labels: the share of edits of a kind that change the label, or that do not.
+LABELS = ("flips", "stays")
+#: Kinds that should not change the label, named in a verdict; the others are added up.
+STAYING = 3
 #: What each number means, by the name of its field.
 EXPLAINED: dict[str, str] = tomllib.loads(
     files("wordsway.auditing").joinpath("explained.toml").read_text("utf-8")
@@ -333,7 +441,9 @@ EXPLAINED: dict[str, str] = tomllib.loads(
 def parse_gate(fail_under: Mapping[str, float] | Sequence[str]) -> dict[str, float]:
     """Return the least score per level and kind of {"rewording.negation": 0.5}, or of
     "rewording.negation=0.5" as a command line has it; a level alone stands for all texts together,
-    "all" for every kind that is not named, and a kind without a level for the level small.
+    "all" for every kind that is not named, and a kind without a level for the level small. Of a
+    classifier "flips.KIND" is the share of edits that change the label, "stays.KIND" the share of
+    those that do not; "all" are there the kinds that should flip, or stay.
 
     >>> parse_gate(["rewording=0.4", "rewording.negation=0.5", "rewording.all=0.3", "modals=0.7"])
     {'rewording': 0.4, 'rewording.negation': 0.5, 'rewording.all': 0.3, 'small.modals': 0.7}
@@ -351,16 +461,23 @@ def parse_gate(fail_under: Mapping[str, float] | Sequence[str]) -> dict[str, flo
             raise InputError(
                 "LEVEL.KIND=X with X between 0 and 1", repr(text), "as rewording.negation=0.5"
             )
-        level = name.strip().partition(".")[0]
-        floors[name.strip() if level in LEVELS else f"small.{name.strip()}"] = value
+        level, _, kind = name.strip().partition(".")
+        known = level in LEVELS or (level in LABELS and kind)
+        floors[name.strip() if known else f"small.{name.strip()}"] = value
     return floors
 
 
-def check_gate(floors: Mapping[str, float], kinds: Sequence[str]) -> None:
-    """Refuse a gate for kinds that are not measured."""
+def check_gate(
+    floors: Mapping[str, float], kinds: Sequence[str], labelled: Sequence[str] | None = None
+) -> None:
+    """Refuse a gate for kinds that are not measured; ``labelled`` are the kinds of edits whose
+    labels are compared, None without a classifier's labels.
+    """
     for name, floor in floors.items():
         level, _, kind = name.partition(".")
-        if kind not in (*kinds, "all", *([""] if name in LEVELS else [])):
+        if level in LABELS:
+            check_labelled([*([] if kind == "all" else [kind])], labelled, name)
+        elif kind not in (*kinds, "all", *([""] if name in LEVELS else [])):
             remedy = "check its name"
             if tuple(kinds) in ((OWN,), (RETRIEVAL,)):
                 remedy = (
@@ -369,16 +486,28 @@ def check_gate(floors: Mapping[str, float], kinds: Sequence[str]) -> None:
                 )
             raise InputError(
                 f"a level ({', '.join(LEVELS)}), or LEVEL.KIND with a kind that is measured "
-                f"({', '.join(kinds)}) or all",
+                f"({', '.join(kinds)}) or all{', or flips.KIND, stays.KIND' if labelled else ''}",
                 repr(name.removeprefix("small.")),
                 remedy,
             )
 
 
+def check_labelled(kinds: Sequence[str], labelled: Sequence[str] | None, name: str) -> None:
+    """Refuse kinds whose labels are not compared; ``name`` is the option that lists them."""
+    if labelled is None:
+        raise InputError(f"target logits for {name}", "another target", "add --target logits")
+    for kind in kinds:
+        if kind not in labelled:
+            expected = f"a kind of edit for {name} among {', '.join(labelled)}"
+            raise InputError(expected, repr(kind), "check its name")
+
+
 def below(floors: Mapping[str, float], models: Sequence[ModelAudit]) -> Iterator[str]:
     """Yield one line for every score below its floor, and for every floor without texts."""
     for model, where, floor, score in _gated(floors, models):
-        if score is None:
+        if score is None and where.startswith(LABELS) and not model.flips:
+            yield f"{model.name}: {where} needs {floor:g}, but its one output is no label"
+        elif score is None:
             levels = ", ".join(model.levels)
             yield (
                 f"{model.name}: {where} has no texts, needs {floor:g}: use a level and a kind that "
@@ -393,20 +522,28 @@ def passed(floors: Mapping[str, float], models: Sequence[ModelAudit]) -> Iterato
     """Yield one line for every score that is not below its floor."""
     for model, where, floor, score in _gated(floors, models):
         if score is not None and score.score >= floor:
-            scored = f"{where} {score.score:.3f} ≥ {floor:g} ({score.texts:,} texts)"
-            yield f"gate passed: {model.name}: {scored}"
+            texts = f"{score.texts:,} {'text' if score.texts == 1 else 'texts'}"
+            yield f"gate passed: {model.name}: {where} {score.score:.3f} ≥ {floor:g} ({texts})"
 
 
 def _gated(
     floors: Mapping[str, float], models: Sequence[ModelAudit]
-) -> Iterator[tuple[ModelAudit, str, float, LevelScore | None]]:
+) -> Iterator[tuple[ModelAudit, str, float, LevelScore | Share | None]]:
     """Yield the model, the level and kind, the floor and the score; None if it has no texts."""
     for model in models:
         for name, floor in floors.items():
             level, _, kind = name.partition(".")
             own = {other.partition(".")[2] for other in floors if other.startswith(f"{level}.")}
-            chosen = [kind] if kind != "all" else [k.kind for k in model.kinds if k.kind not in own]
+            every = [one.kind for one in model.kinds]
+            if level in LABELS:
+                every = [one.kind for one in model.flips if f"{one.should}s" == level]
+            chosen = [kind] if kind != "all" else [one for one in every if one not in own]
             for one in chosen:
-                score = model.score(level, one or None)
+                score: LevelScore | Share | None
+                if level in LABELS:
+                    flip = model.flip(one)
+                    score = None if flip is None else flip.share(level)
+                else:
+                    score = model.score(level, one or None)
                 if score is not None or kind != "all":
                     yield model, f"{level}.{one}" if one else level, floor, score

@@ -103,12 +103,15 @@ def retrieval(moves: Sequence[RankMove]) -> tuple[Retrieval, ...]:
     found = []
     for role, kind in sorted(rows, key=lambda one: (one[0] != "turning", order.get(one[1], 99))):
         some = rows[role, kind]
-        (score,) = intervals(np.array([[one.stays] for one in some]))
+        by_text: dict[str, list[float]] = {}
+        for one in some:
+            by_text.setdefault(one.edit.text, []).append(one.stays)
+        (score,) = intervals(np.array([[np.mean(stays)] for stays in by_text.values()]))
         found.append(
             Retrieval(
                 kind,
                 role,
-                len(some),
+                len(by_text),
                 score.auc,
                 float(np.mean([one.first_rank == 1 for one in some])),
                 float(np.median([one.first_rank for one in some])),

@@ -57,7 +57,9 @@ MATCHED = 0.1
 #: Bins of the overlap of the change minus that of the rewording.
 BINS = (-1.0, -MATCHED, MATCHED, 0.3, 0.5, 1.0)
 #: Cosine thresholds: texts with at least this cosine count as the same.
-THRESHOLDS = (0.70, 0.75, 0.80, 0.85, 0.90, 0.95)
+THRESHOLDS = (0.70, 0.75, 0.80, 0.85, 0.90, 0.95, 0.97, 0.98, 0.99)
+#: The share of changes that a strict threshold accepts, at most, and the steps of 1.
+STRICT, STEPS = 0.05, 10_000
 Compared = Callable[[Edit, Edit], bool]
 
 
@@ -246,30 +248,74 @@ def threshold_at(tau: float, changed: Cosines, kept: Cosines) -> Threshold:
     return Threshold(tau, accepted.auc, accepted.low, accepted.high, *ends)
 
 
-def equal_error(changed: Cosines, kept: Cosines) -> Threshold:
-    """Return the threshold at which both errors are closest to each other.
+def equal_error(changed: Cosines, kept: Cosines) -> Threshold | None:
+    """Return the threshold at which both errors are closest to each other; None if they differ by
+    more than ½ there, as those of a model with one vector for all texts do.
 
     Accepted changes fall with the threshold and rejected rewordings rise; both change only at
     measured cosines, so these are the candidates.
     """
-    candidates = np.unique(np.concatenate([*changed, *kept]))
-    accepted = np.mean([_share_from(one, candidates) for one in changed], axis=0)
-    rejected = 1 - np.mean([_share_from(one, candidates) for one in kept], axis=0)
-    best = int(np.argmin(np.abs(accepted - rejected)))
-    return threshold_at(float(candidates[best]), changed, kept)
+    candidates, accepted, rejected = _errors(changed, kept)
+    apart = np.abs(accepted - rejected)
+    best = int(np.argmin(apart))
+    return threshold_at(float(candidates[best]), changed, kept) if apart[best] <= 0.5 else None
 
 
-def separates(changed: Cosines, kept: Cosines) -> bool:
-    """Whether both errors add up to less than 1 at any threshold.
+@dataclass(frozen=True)
+class BestThreshold(Threshold):
+    """The threshold with the least ``sum`` of both errors, with the 95 % interval of this sum."""
 
-    >>> separates([[0.8], [0.9]], [[0.85], [0.95]]), separates([[0.9]], [[0.8]])
-    (True, False)
+    sum: float
+    sum_low: float
+    sum_high: float
+
+
+def best_threshold(changed: Cosines, kept: Cosines) -> BestThreshold:
+    """Return the threshold with the least sum of both errors, 1 for one that decides by chance.
+
+    >>> best_threshold([[0.8], [0.9]], [[0.85], [0.95]]).sum
+    0.5
     """
+    candidates, accepted, rejected = _errors(changed, kept)
+    tau = float(candidates[int(np.argmin(accepted + rejected))])
+    halves = [
+        [(np.mean(np.array(some) >= tau) + np.mean(np.array(others) < tau)) / 2]
+        for some, others in zip(changed, kept, strict=True)
+    ]
+    (half,) = intervals(np.array(halves))
+    ends = (2 * half.auc, 2 * half.low, 2 * half.high)
+    both = threshold_at(tau, changed, kept)
+    return BestThreshold(**vars(both), sum=ends[0], sum_low=ends[1], sum_high=ends[2])
+
+
+def strict_threshold(changed: Cosines, kept: Cosines) -> Threshold | None:
+    """Return the smallest threshold, in `STEPS` steps of 1, that accepts at most `STRICT` of the
+    changes; None if 1 accepts more.
+    """
+    step = np.floor(np.concatenate(changed) * STEPS)
+    # Two steps: rounding of the product may put a cosine below its own step.
+    above = np.unique([step + 1, step + 2]) / STEPS
+    for tau in above[above <= 1]:
+        if np.mean([np.mean(np.array(one) >= tau) for one in changed]) <= STRICT:
+            return threshold_at(float(tau), changed, kept)
+    return None
+
+
+def separates(equal: Threshold | None, best: BestThreshold) -> bool:
+    """Whether a threshold works: fewer than half of either kind are wrong where both errors are
+    equal, and the interval of their least sum lies below 1.
+    """
+    wrong = 1.0 if equal is None else (equal.accepted_changes + equal.rejected_rewordings) / 2
+    return wrong < 0.5 and best.sum_high < 1
+
+
+def _errors(changed: Cosines, kept: Cosines) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Every measured cosine, with the share of changes accepted and of rewordings rejected."""
     candidates = np.unique(np.concatenate([*changed, *kept]))
     accepted, reworded = (
         np.mean([_share_from(one, candidates) for one in some], axis=0) for some in (changed, kept)
     )
-    return bool(np.any(accepted < reworded - 1e-9))
+    return candidates, accepted, 1 - reworded
 
 
 def _share_from(values: Sequence[float], candidates: np.ndarray) -> np.ndarray:
@@ -428,9 +474,9 @@ class BlindSpot:
         return self.keeping_change / max(self.change, 1e-12)
 
 
-def closer_changes(measured: Sequence[Measured]) -> tuple[int, int]:
+def closer_changes(measured: Sequence[Measured]) -> tuple[int, int, int]:
     """The number of meaning-changing edits that move the model less than a meaning-preserving edit
-    of the same text, and the number of those that have one to compare with.
+    of the same text, of those that have one to compare with, and of the `distinct` former ones.
     """
     closer = [
         any(other.value > change.value for _, other in kept)
@@ -438,10 +484,10 @@ def closer_changes(measured: Sequence[Measured]) -> tuple[int, int]:
         if (kept := text.with_role("keeping"))
         for _, change in text.with_role("turning")
     ]
-    return sum(closer), len(closer)
+    return sum(closer), len(closer), len(blind_spots(measured, None))
 
 
-def blind_spots(measured: Sequence[Measured], count: int = 10) -> tuple[BlindSpot, ...]:
+def blind_spots(measured: Sequence[Measured], count: int | None = 10) -> tuple[BlindSpot, ...]:
     """Return the meaning-changing edits that move the model least, each with a meaning-preserving
     edit of the same text that moves it more: the one with the largest overlap.
     """
@@ -458,7 +504,7 @@ def blind_spots(measured: Sequence[Measured], count: int = 10) -> tuple[BlindSpo
     return tuple(distinct(found, lambda spot: spot, count))
 
 
-def distinct(found: Iterable[T], edit_of: Callable[[T], Any], count: int) -> list[T]:
+def distinct(found: Iterable[T], edit_of: Callable[[T], Any], count: int | None) -> list[T]:
     """Return the first ``count`` items; no text and no pair of words occurs twice."""
     chosen: list[T] = []
     seen: set[object] = set()
@@ -467,7 +513,7 @@ def distinct(found: Iterable[T], edit_of: Callable[[T], Any], count: int) -> lis
         words = (edit.before.lower(), edit.after.lower())
         if edit.text not in seen and words not in seen:
             chosen.append(item)
-        seen |= {edit.text, words}
+            seen |= {edit.text, words}
     return chosen[:count]
 
 
@@ -481,6 +527,27 @@ class FlipScore:
     should: str
     texts: int
     flips: float
+    low: float
+    high: float
+
+    @property
+    def changed(self) -> int:
+        """The number of labels that change."""
+        return round(self.flips * self.texts)
+
+    def share(self, what: str) -> Share:
+        """The share of labels that change ("flips") or that do not ("stays")."""
+        if what == "flips":
+            return Share(self.texts, self.flips, self.low, self.high)
+        return Share(self.texts, 1 - self.flips, 1 - self.high, 1 - self.low)
+
+
+@dataclass(frozen=True)
+class Share:
+    """A share of texts with its 95 % interval, as a gate compares it."""
+
+    texts: int
+    score: float
     low: float
     high: float
 
@@ -506,7 +573,9 @@ def flip_scores(
 
 @dataclass(frozen=True)
 class Difference:
-    """The score of one model minus that of another on the same texts, with its 95 % interval."""
+    """The score of one model minus that of another on the same texts, with its 95 % interval;
+    ``identical`` if every text has the same score in both.
+    """
 
     first: str
     second: str
@@ -514,8 +583,11 @@ class Difference:
     difference: float
     low: float
     high: float
+    identical: bool = False
 
     def __str__(self) -> str:
+        if self.identical:
+            return f"{self.first} and {self.second} are identical on these {self.texts:,} texts."
         ends = f"{self.difference:+.2f} ({self.low:+.2f} to {self.high:+.2f})"
         said = "differ by" if self.low > 0 or self.high < 0 else "cannot be told apart:"
         return f"{self.first} and {self.second} {said} {ends} on {self.texts:,} texts."
@@ -535,7 +607,8 @@ def difference(
     moved = np.array([[(one[key][0] - two[key][0] + 1) / 2] for key in both])
     (found,) = intervals(moved)
     middle, low, high = (2 * value - 1 for value in (found.auc, found.low, found.high))
-    return Difference(first[0], second[0], len(both), middle, low, high)
+    same = bool((moved == 0.5).all())
+    return Difference(first[0], second[0], len(both), middle, low, high, same)
 
 
 def paired_accuracy(measured: Sequence[Measured]) -> Score | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from wordsway.core.errors import InputError
@@ -177,6 +177,27 @@ def table_of(found: Iterable[Row]) -> PairTable:
         tuple(row for row in rows if isinstance(row, tuple)),
         tuple(row for row in rows if isinstance(row, RefusedRow)),
     )
+
+
+def without_repeats(table: PairTable) -> tuple[PairTable, int]:
+    """Return the table without rows that repeat an earlier one, and the number of these rows."""
+    by_row: dict[int, list[TripleRow | PairRow | str]] = {}
+    for triple in table.triples:
+        by_row.setdefault(triple.row, []).append(replace(triple, row=0))
+    for pair in table.pairs:
+        by_row.setdefault(pair.row, []).append(replace(pair, row=0))
+    for row, text in table.texts:
+        by_row.setdefault(row, []).append(text)
+    # Reversed, so that the first of equal rows stays.
+    kept = {tuple(content): row for row, content in reversed(by_row.items())}
+    first = set(kept.values())
+    unique = replace(
+        table,
+        triples=tuple(one for one in table.triples if one.row in first),
+        pairs=tuple(one for one in table.pairs if one.row in first),
+        texts=tuple(one for one in table.texts if one[0] in first),
+    )
+    return unique, len(by_row) - len(first)
 
 
 def _find(header: Sequence[str], names: Sequence[str]) -> int | None:

@@ -21,7 +21,13 @@ from wordsway.core.errors import InputError, WordswayError, first_line
 from wordsway.models.files import ModelName, labels_of
 from wordsway.page.commands import call, line
 from wordsway.page.worker import WorkerState
-from wordsway.render.views.audit import BLIND, LEVEL_MEANINGS, LEVEL_NAMES, WHAT
+from wordsway.render.views.audit import (
+    LEVEL_MEANINGS,
+    LEVEL_NAMES,
+    WHAT,
+    closer_sentence,
+    threshold_sentences,
+)
 
 #: Limits: the depth of folders below the root, bytes of a file.
 DEPTH, MOST = 3, 64 * 2**20
@@ -68,13 +74,33 @@ class StoredThreshold(_Stored):
     rejected_rewordings: Share
 
 
+class StoredEqualError(StoredThreshold):
+    texts: Count
+    works: bool
+
+
+class StoredBest(StoredEqualError):
+    sum: float
+    sum_low: float
+    sum_high: float
+
+
+class StoredCloser(_Stored):
+    count: Count
+    of: Count
+    different: Count | None = None
+
+
 class StoredModel(_Stored):
     name: str
     levels: dict[str, StoredLevel]
     kinds: list[StoredKind]
     matched: StoredLevel | None = None
     thresholds: list[StoredThreshold] = []
-    equal_error: StoredThreshold | None = None
+    equal_error: StoredEqualError | None = None
+    best_threshold: StoredBest | None = None
+    strict_threshold: StoredThreshold | None = None
+    closer_changes: StoredCloser | None = None
     blind_spots: list[StoredSpot] = []
     verdict: str = ""
     rank: Count = 0
@@ -106,7 +132,7 @@ def audits_steps(request: dict[str, Any], state: WorkerState) -> Iterator[dict[s
             {"name": name, "title": title, "about": LEVEL_MEANINGS[name]}
             for name, title in LEVEL_NAMES.items()
         ],
-        "wording": {"what": WHAT, "blind": BLIND, "matched": EXPLAINED["matched"]},
+        "wording": {"what": WHAT, "matched": EXPLAINED["matched"]},
     }
 
 
@@ -226,7 +252,13 @@ def read(root: Path, name: str) -> dict[str, Any]:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"]) or "the document"
         raise _unreadable(path, name, f"{where}: {first['msg']}") from None
-    return stored.model_dump(exclude_unset=True)
+    found = stored.model_dump(exclude_unset=True)
+    for model in found["models"]:
+        if said := threshold_sentences(model):
+            model["equal_sentence"] = said
+        if closer := model.get("closer_changes"):
+            model["closer_sentence"] = closer_sentence(closer)
+    return found
 
 
 def audit_file(request: dict[str, Any], state: WorkerState) -> Iterator[dict[str, Any]]:

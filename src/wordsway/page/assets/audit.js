@@ -119,8 +119,8 @@ class Place {
     const errors = (one) => one ? [percent(one.accepted_changes), percent(one.rejected_rewordings)] : [h("td"), h("td")];
     this.thresholds.replaceChildren(...(result.models[0]?.thresholds.length ? [table([{ title: "cosine at least" }, ...result.models.flatMap((model) => [{ title: `${short(model)}: changes accepted` }, { title: "rewordings rejected" }])],
       result.models[0].thresholds.map((one, at) => h("tr", {}, h("th", { scope: "row" }, one.threshold.toFixed(2)), result.models.flatMap((model) => errors(model.thresholds[at]))))),
-      h("p", { class: "soft" }, result.models.filter((model) => model.equal_error).map((model) => `${short(model)}: both errors are equal at ${model.equal_error.threshold.toFixed(3)}, ${(100 * model.equal_error.accepted_changes).toFixed(0)} % each. `))] : [h("p", { class: "soft" }, "No text has a rewording.")]));
-    this.spots.replaceChildren(...result.models.map((model) => h("details", { open: result.models.length === 1 }, h("summary", {}, h("bdi", {}, short(model)), `: the ${(model.blind_spots ?? []).length} worst`),
+      ...result.models.filter((model) => model.equal_sentence).map((model) => h("p", {}, h("b", {}, h("bdi", {}, short(model))), `: ${model.equal_sentence}`))] : [h("p", { class: "soft" }, "No text has a rewording.")]));
+    this.spots.replaceChildren(...result.models.map((model) => h("details", { open: result.models.length === 1 }, h("summary", {}, h("bdi", {}, short(model)), model.closer_sentence ? `: ${model.closer_sentence}` : ""),
       h("ol", { class: "blind" }, (model.blind_spots ?? []).map((one) => this.spot(one))))));
     this.result.hidden = false;
   }

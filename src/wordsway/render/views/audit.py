@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from wordsway.auditing.edits import RULES
 from wordsway.auditing.edits.edit import Edit
 from wordsway.auditing.encoder import OVERLAP
 from wordsway.auditing.result import EXPLAINED, Audit, ModelAudit
 from wordsway.auditing.retrieval import same_answers
-from wordsway.auditing.scores import (
-    FEW,
-    BlindSpot,
-    KindScore,
-    LevelScore,
-    closer_changes,
-    cosines,
-    separates,
-)
+from wordsway.auditing.scores import FEW, BlindSpot, KindScore, LevelScore
 from wordsway.core.chart import Chart, Panel, PointSeries, ReferenceLine
 from wordsway.core.escape import shortened
 from wordsway.core.format import format_seconds
@@ -31,7 +24,7 @@ from wordsway.render.views.pairs import in_place, marked_change
 GREY = "grey"
 #: Blind spots per model, edits per kind, and characters of a document.
 SPOTS, EXAMPLES, DOCUMENT = 3, 5, 160
-#: Texts that a point of a chart rests on, at least.
+#: Texts that a point of a chart, or a row of numbers of a kind, rests on, at least.
 POINT = 5
 #: What a score of each level is called in tables and on axes, and what it means.
 LEVEL_NAMES = {
@@ -52,7 +45,6 @@ AXIS = {
     "rewording": "rewording closer than change",
     "small": "reacts more than to a harmless edit",
 }
-BLIND = f"Blind: {EXPLAINED['blind']}"
 WHAT = (
     "Each text has a small change that alters its meaning (is → is not, 5 mg → 50 mg) and edits "
     "that preserve it, from one harmless word (film → movie) to a rewording of the whole text. The "
@@ -62,7 +54,11 @@ SWAPPED = (
     "Most changes share fewer words with their texts than the rewordings do: are the columns "
     "rewording and change swapped?"
 )
-NO_THRESHOLD = "No threshold works: at every one the two error rates add up to at least 100 %."
+NO_THRESHOLD = "No threshold works (two errors that add up to 100 % are a coin's)."
+ACROSS = (
+    "The score compares a change with rewordings of the same text. A threshold is one number for "
+    "all texts, so it may fail where the score is high."
+)
 LINE = "Line: the score of every layer, from the input to the last one, with its 95 % band."
 
 
@@ -85,7 +81,7 @@ def audit_view(audit: Audit) -> b.ResultView:
         *([b.warning(few)] if few else []),
         *([b.warning(SWAPPED)] if _swapped(audit) else []),
         *_paired(audit),
-        *_thresholds(audit),
+        *([] if audit.target == "logits" else _thresholds(audit)),
         *_flips(audit),
         *(_spots(audit, model) for model in audit.models if model.blind_spots),
         *_numbers(audit),
@@ -94,6 +90,7 @@ def audit_view(audit: Audit) -> b.ResultView:
         *_ranks(audit),
         b.Fold("edits that were used", [_examples(audit)], open=False, terminal=False),
         *refused_rows(audit.refused),
+        *([b.warning(repeated_rows(audit.repeated))] if audit.repeated else []),
         b.source(f"{about}{unused} · {format_seconds(audit.seconds)}"),
     ]
     facts = {"texts": f"{audit.texts:,} ({audit.data})", "random words": str(audit.draws)}
@@ -134,6 +131,17 @@ def few_texts(audit: Audit) -> str:
     return f"Kinds with fewer than {FEW} texts, not named in the sentences above: {', '.join(few)}."
 
 
+def repeated_rows(count: int) -> str:
+    """
+    >>> repeated_rows(2)
+    '2 rows repeat an earlier row and are not counted again.'
+    """
+    return (
+        f"{count:,} {'rows repeat' if count > 1 else 'row repeats'} an earlier row and "
+        f"{'are' if count > 1 else 'is'} not counted again."
+    )
+
+
 # Tables
 
 
@@ -142,6 +150,8 @@ def _score(score: LevelScore | None) -> b.Cell:
     if score is None:
         return "–"
     shown = f"{score.score:.2f} ({score.low:.2f}–{score.high:.2f})"
+    if score.texts < POINT:
+        shown += f", {score.texts} {'text' if score.texts == 1 else 'texts'}"
     return b.Span(shown, shade=max(-1.0, min(1.0, 2 * score.score - 1)))
 
 
@@ -157,9 +167,9 @@ def _levels(audit: Audit) -> b.Table:
             b.Column(LEVEL_NAMES[one], meaning=LEVEL_MEANINGS[one], optional=True)
             for one in present
         ),
-        b.Column("matched overlap", meaning=EXPLAINED["matched"], optional=True),
         b.Column("cosine: change", meaning=EXPLAINED["cosine_change"], optional=True),
         b.Column("cosine: rewording", meaning=EXPLAINED["cosine_rewording"], optional=True),
+        b.Column("matched overlap", meaning=EXPLAINED["matched"], optional=True),
     ]
     rows: list[Sequence[b.Cell]] = []
     for model in every:
@@ -170,8 +180,8 @@ def _levels(audit: Audit) -> b.Table:
                 *([str(audit.ranks[model.name]) if ours else ""] if several else []),
                 model.name if ours else b.Span(model.name, "soft"),
                 *(_score(model.levels.get(level)) for level in present),
-                _score(model.matched),
                 *middle,
+                _score(model.matched),
             ]
         )
     counts = {
@@ -242,18 +252,64 @@ def _thresholds(audit: Audit) -> list[b.Block]:
         for at, (model, one) in enumerate(zip(models, each, strict=True))
     ]
     lines = [
-        b.plain(
-            b.Span(model.name, "bold"),
-            f": both errors are equal at a threshold of {one.threshold:.3f}, where "
-            f"{percent((one.accepted_changes + one.rejected_rewordings) / 2)} of either kind are "
-            f"wrong (50 %: a coin), on {len(changed):,} texts."
-            + ("" if separates(changed, kept) else f" {NO_THRESHOLD}"),
-        )
+        b.plain(b.Span(model.name, "bold"), f": {threshold_sentences(model.to_dict())}")
         for model in models
-        if (one := model.equal) is not None and all(pair := cosines(model.measured))
-        for changed, kept in [pair]
+        if model.best_threshold is not None or model.equal_error is not None
     ]
-    return [b.Fold("Which cosine means “the same”?", [*lines, b.Table(columns, rows, shown=100)])]
+    table = b.Table(columns, rows, shown=100)
+    return [b.Fold("Which cosine means “the same”?", [b.soft(ACROSS), *lines, table])]
+
+
+def threshold_sentences(model: Mapping[str, Any]) -> str:
+    """The thresholds of a model in words, from its JSON; earlier versions lack some of them."""
+    equal, best, strict = (
+        model.get(name) for name in ("equal_error", "best_threshold", "strict_threshold")
+    )
+    return " ".join(
+        [
+            *([equal_sentence(equal)] if equal else []),
+            *([best_sentence(best)] if best else []),
+            *([NO_THRESHOLD] if not (best or equal or {"works": True})["works"] else []),
+            *([strict_sentence(strict)] if strict else []),
+        ]
+    )
+
+
+def equal_sentence(equal: Mapping[str, Any]) -> str:
+    """The threshold with equal errors in words, from ``equal_error`` of a model's JSON."""
+    wrong = (equal["accepted_changes"] + equal["rejected_rewordings"]) / 2
+    return (
+        f"both errors are equal at a threshold of {equal['threshold']:.3f}, where {percent(wrong)} "
+        f"of either kind are wrong (50 %: a coin), on {equal['texts']:,} texts."
+    )
+
+
+def best_sentence(best: Mapping[str, Any]) -> str:
+    """The threshold with the least sum of errors in words, from ``best_threshold`` of the JSON."""
+    return (
+        f"The sum of both errors is smallest at {best['threshold']:.3f}: "
+        f"{percent(best['accepted_changes'])} of changes accepted and "
+        f"{percent(best['rejected_rewordings'])} of rewordings rejected, "
+        f"{_share(best['sum'], best['sum_low'], best['sum_high'])} in all."
+    )
+
+
+def strict_sentence(strict: Mapping[str, Any]) -> str:
+    """The strict threshold in words, from ``strict_threshold`` of a model's JSON."""
+    return (
+        f"At most 5 % of changes are accepted from a threshold of {strict['threshold']:.4g} on, "
+        f"which rejects {percent(strict['rejected_rewordings'])} of rewordings."
+    )
+
+
+def closer_sentence(closer: Mapping[str, int]) -> str:
+    """The number of blind spots in words, from ``closer_changes`` of a model's JSON."""
+    different = closer.get("different")
+    which = "" if different is None else f" of {different:,} different edits"
+    return (
+        f"{closer['count']:,} of {closer['of']:,} changes move the model less than an edit that "
+        f"preserves the meaning. Examples{which}, at most ten"
+    )
 
 
 def _share(share: float, low: float, high: float) -> str:
@@ -315,10 +371,13 @@ def _numbers(audit: Audit) -> list[b.Block]:
         ]
         for kind in audit.kinds
         for at, model in enumerate(audit.models)
-        if (score := model.kind(kind)) is not None and score.small is not None
+        if (score := model.kind(kind)) is not None
+        and score.small is not None
+        and score.small.texts >= POINT
     ]
     table = b.Table(columns, rows, shown=500, on_page=500)
-    return [b.Fold("Against harmless edits, in numbers", [table])] if rows else []
+    few = b.soft(f"Kinds with fewer than {POINT} texts are left out.")
+    return [b.Fold("Against harmless edits, in numbers", [few, table])] if rows else []
 
 
 def percent(share: float | None) -> str:
@@ -359,12 +418,8 @@ def _spots(audit: Audit, model: ModelAudit) -> b.Fold:
         )
         for found in model.blind_spots
     ]
-    closer, every = closer_changes(model.measured)
-    counted = b.plain(
-        f"{closer:,} of {every:,} changes move the model less than an edit that preserves the "
-        "meaning. One example of each edit, at most ten"
-        f"{'; edits.csv has all' if audit.files else ''}:"
-    )
+    closer = closer_sentence(model.closer_changes)
+    counted = b.plain(f"{closer}{'; edits.csv has all' if audit.files else ''}:")
     return b.Fold(f"blind spots of {model.name}", [counted, b.Table(columns, rows, shown=SPOTS)])
 
 
