@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from wordsway.cli.app import run
 from wordsway.core.errors import InputError
 from wordsway.lengths.length import LengthRequest
 from wordsway.lengths.responses import responses
-from wordsway.lengths.result import ModelLength, _crossing
+from wordsway.lengths.result import Length, ModelLength, _crossing
 from wordsway.lengths.theory import THEORY, RandomMaps
 from wordsway.lengths.windows import hosted_texts
 from wordsway.models.encoders import PairScorer
@@ -141,8 +142,70 @@ def test_triples_are_described_in_plain_words(triples: Path):
     plain = " ".join(shown.get().split())
     assert "your changes in 4 texts of triples.csv, surrounded by other rows of the file" in plain
     assert "your rewording 0." in plain and "same size" not in plain
-    assert "letters: the interval allows no claim" in plain or "letters: half of" in plain
+    assert "Kinds of changes: your changes (4 texts). Unit of length: words." in plain
+    assert "Share of invisible changes (cosine above 0.95)" in plain and " tokens" not in plain
     assert "Root mean square" not in plain  # explains a table that only the page shows
+
+
+def decaying(texts: int = 40, share: float = 0.46) -> Length:
+    """A model in which that share of changes is invisible at 11 tokens, and all are from 19 on; the
+    change ends in a floor, the word alone does not. A baseline has half of the texts.
+    """
+    from wordsway.lengths.responses import Response
+    from wordsway.lengths.result import MeasuredText
+
+    rng = np.random.default_rng(0)
+    measured = []
+    for number in range(texts):
+        windows = []
+        for n in (11, 19, 38, 75, 150):
+            noise = math.exp(rng.normal(0, 0.02))
+            distance = 0.1 if n == 11 and number >= share * texts else 0.01
+            change = Response(n, 5, noise * (20 / n**2 + 0.1), distance, 1.0, {})
+            windows.append({"change": change, "word": Response(n, 5, noise / n, 0.01, 1.0, {})})
+        measured.append(MeasuredText(str(number), "negation", tuple(windows)))
+    sizes = (1, 2, 4, 8, 16)
+    model, baseline = (
+        ModelLength(name, sizes, tuple(some), (), 0.05, 0)
+        for name, some in (("m", measured), ("mean", measured[: texts // 2]))
+    )
+    facts: Any = ("imdb", "own", "own", ("negation",), "pooled", sizes, texts, 0, 0.05, 0)
+    fields: Any = ((model,), (baseline,), *facts, False, 1.0, {})
+    return Length(*fields)
+
+
+def shown(found: Length) -> str:
+    console = Console(width=200, file=io.StringIO())
+    with console.capture() as printed:
+        console.print(panel(found))
+    return " ".join(printed.get().split())
+
+
+def test_shares_of_invisible_changes_are_printed_with_intervals():
+    plain = shown(decaying(50))
+    shares = "cosine above 0.95 with the original: 46 % at 11 tokens, 100 % from 19 tokens on."
+    assert f"m: changed texts with a {shares}" in plain
+    assert "m 1 11 tokens 50 46 % 33 % to 60 %" in plain
+    assert "m 16 150 tokens 50 100 % 91 % to 100 %" in plain
+    assert "half of the changed texts have a cosine above" in shown(decaying(50, 0.1))
+
+
+def test_moved_positions_are_named_only_for_changes_that_move_them():
+    found = decaying()
+    assert "moved positions" in shown(replace(found, moves_positions=0.9))
+    assert "moved positions" not in shown(replace(found, moves_positions=0.0))
+    shares = [
+        hosted_texts("gold", kinds=[kind], texts=20, longest=4).moves_positions
+        for kind in ("negation", "antonyms")
+    ]
+    assert shares[0] > 0.5 and shares[1] == 0
+
+
+def test_fewer_texts_of_baselines_are_a_column():
+    plain = shown(decaying())
+    assert "model edit texts 1 sent." in plain
+    assert "m change of meaning 40 " in plain and "mean change of meaning 20 " in plain
+    assert "model edit 1 sent." in shown(replace(decaying(), baselines=()))
 
 
 def test_default_windows_fit_a_small_table(triples: Path):

@@ -9,7 +9,7 @@ from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any
 
-from wordsway.auditing.encoder import encoder_for
+from wordsway.auditing.encoder import BlackBoxEncoder, encoder_for
 from wordsway.auditing.running import (
     EditsJob,
     Effects,
@@ -261,6 +261,7 @@ class LengthRequest(EncoderRequest):
             versions(),
             rewording=hosted.rewording,
             overlaps=hosted.overlaps,
+            moves_positions=hosted.moves_positions,
         )
 
 
@@ -314,12 +315,14 @@ def _here(
     """The encoders that were given as objects, which run in this process."""
     found = {}
     for name, given in request.objects.items():
-        measure = partial(responses, encoder_for(given), target=request.target)
+        encoder = encoder_for(given)
+        measure = partial(responses, encoder, target=request.target)
         windows = [
             list(effects_here(measure, texts, CHUNK, progress, f"{name}, {size} sentences"))
             for size, texts in zip(request.sizes, request.in_windows(hosted), strict=True)
         ]
-        found[name] = request.measured(name, hosted, windows)
+        unit = "words" if isinstance(encoder, BlackBoxEncoder) else "tokens"
+        found[name] = replace(request.measured(name, hosted, windows), unit=unit)
     return found
 
 

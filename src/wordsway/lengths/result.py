@@ -75,6 +75,7 @@ class LengthCurve:
     points: tuple[LengthPoint, ...]
     laws: Laws = field(compare=False)
     invisible: Invisible
+    unit: str = "tokens"
 
     _derived: ClassVar[tuple[str, ...]] = ("best",)
 
@@ -113,7 +114,9 @@ class LayerDecay:
 
 @dataclass(frozen=True)
 class ModelLength:
-    """A model (or a theory) over all windows."""
+    """A model (or a theory) over all windows; ``unit`` is what its lengths count: "tokens", or
+    "words" for an encoder without a tokenizer.
+    """
 
     name: str
     windows: tuple[int, ...]
@@ -122,6 +125,7 @@ class ModelLength:
     level: float
     seed: int
     sha256: str = ""
+    unit: str = "tokens"
 
     def values(self, role: str, name: str) -> np.ndarray:
         """A field of the responses to edits of a role, (texts, windows)."""
@@ -166,7 +170,8 @@ class ModelLength:
             for at, window in enumerate(self.windows)
         )
         laws = fit_laws(tokens, change, seed=self.seed)
-        return LengthCurve(role, len(tokens), points, laws, self._invisible(distance, sizes))
+        invisible = self._invisible(distance, sizes)
+        return LengthCurve(role, len(tokens), points, laws, invisible, self.unit)
 
     def _invisible(self, distance: np.ndarray, sizes: np.ndarray) -> Invisible:
         below = resampled((distance < self.level).astype(float), self.seed)
@@ -289,7 +294,8 @@ class Length(SequenceResult[ModelLength], items="models", brief="data host windo
     """Models and theory over growing texts; below the distance ``level`` a change is invisible.
 
     ``rewording`` names the edits of that role, ``overlaps`` are the median shares of words that an
-    edit has in common with its sentence, by role.
+    edit has in common with its sentence, by role, ``moves_positions`` is the share of texts whose
+    change adds or removes words.
     """
 
     models: tuple[ModelLength, ...]
@@ -310,6 +316,7 @@ class Length(SequenceResult[ModelLength], items="models", brief="data host windo
     files: tuple[Path, ...] = ()
     rewording: str = SAME_SIZE
     overlaps: Mapping[str, float] = field(default_factory=dict)
+    moves_positions: float = 0.0
 
     @property
     def every(self) -> tuple[ModelLength, ...]:

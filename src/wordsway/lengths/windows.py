@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from statistics import median
+from statistics import fmean, median
 
 from wordsway.auditing.background import Place, RandomWords, background, place_of
 from wordsway.auditing.cases import (
@@ -18,9 +18,11 @@ from wordsway.auditing.cases import (
     turning_kinds,
 )
 from wordsway.auditing.edits.edit import Edit, overlap
+from wordsway.auditing.scores import LEVELS
 from wordsway.auditing.table import read_table
 from wordsway.core.errors import InputError
 from wordsway.core.progress import Progress, silent
+from wordsway.core.reading import word_spans
 from wordsway.core.seeds import derive
 from wordsway.text import corpus
 from wordsway.text.corpora import Text
@@ -108,6 +110,12 @@ class HostedTexts:
                 found.setdefault(role, []).append(overlap(sentence, place.edited(sentence)))
         return {role: median(shares) for role, shares in found.items()}
 
+    @property
+    def moves_positions(self) -> float:
+        """The share of texts whose change adds or removes words."""
+        changes = [text.edits["change"] for text in self.texts]
+        return fmean(len(word_spans(one.before)) != len(word_spans(one.after)) for one in changes)
+
 
 def hosted_texts(
     data: str | Path | Sequence[str] = "imdb",
@@ -160,7 +168,7 @@ def hosted_texts(
         text, places = one.window(longest)
         if fits([text, *(place.edited(text) for place in places)]):
             hosted.append(one)
-            given.add(_rewording(case).strength == "rewording")
+            given.add(LEVELS["rewording"](_rewording(case)))
         else:
             too_long += 1
         progress("finding texts", len(hosted), texts)

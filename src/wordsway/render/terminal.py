@@ -70,12 +70,13 @@ SHADES, WIDTH = " ░▒▓█", 80
 
 def panel(result: Result) -> RenderableType:
     """Return the result as rich prints it."""
-    return render(view_of(result).blocks)
+    pages = [path for path in getattr(result, "files", ()) if path.name == "index.html"]
+    return render(view_of(result).blocks, f"(see {pages[0]})" if pages else WIDEN)
 
 
-def render(blocks: Sequence[b.Block]) -> RenderableType:
-    """Return the blocks as rich prints them."""
-    return Fitted(lambda width, colours: Group(*_blocks(blocks, width, colours)))
+def render(blocks: Sequence[b.Block], widen: str = WIDEN) -> RenderableType:
+    """Return the blocks as rich prints them; ``widen`` is the remedy if columns do not fit."""
+    return Fitted(lambda width, colours: Group(*_blocks(blocks, width, colours, widen)))
 
 
 @dataclass(frozen=True)
@@ -89,12 +90,14 @@ class Fitted:
         yield self.draw(options.max_width, colours)
 
 
-def _blocks(blocks: Sequence[b.Block], width: int, colours: bool) -> list[RenderableType]:
+def _blocks(
+    blocks: Sequence[b.Block], width: int, colours: bool, widen: str
+) -> list[RenderableType]:
     """The blocks with an empty line between them, except between sentences."""
     parts: list[RenderableType] = []
     before: b.Block | None = None
     for block in blocks:
-        drawn = _block(block, width, colours)
+        drawn = _block(block, width, colours, widen)
         if not drawn:
             continue
         if parts and not (isinstance(block, b.Sentence) and isinstance(before, b.Sentence)):
@@ -104,7 +107,7 @@ def _blocks(blocks: Sequence[b.Block], width: int, colours: bool) -> list[Render
     return parts
 
 
-def _block(block: b.Block, width: int, colours: bool) -> list[RenderableType]:
+def _block(block: b.Block, width: int, colours: bool, widen: str) -> list[RenderableType]:
     if isinstance(block, b.Sentence):
         return [_line(block.parts, colours, ROLES.get(block.role, ""))]
     if isinstance(block, b.RunningText):
@@ -112,14 +115,14 @@ def _block(block: b.Block, width: int, colours: bool) -> list[RenderableType]:
     if isinstance(block, b.Scale):
         return [_scale(block, colours)]
     if isinstance(block, b.Table):
-        return _table(block, width, colours)
+        return _table(block, width, colours, widen)
     if isinstance(block, b.Explanation):
         return [_explained(block.sentences)]
     if isinstance(block, b.Matrix):
         return [_matrix(block)]
     if isinstance(block, b.Fold) and block.terminal:
         title = Text(one_line(block.title), style="bold")
-        return [title, *_blocks(block.blocks, width, colours)]
+        return [title, *_blocks(block.blocks, width, colours, widen)]
     return []
 
 
@@ -188,7 +191,7 @@ def _scale(block: b.Scale, colours: bool) -> Text:
 # Tables
 
 
-def _table(block: b.Table, width: int, colours: bool) -> list[RenderableType]:
+def _table(block: b.Table, width: int, colours: bool, widen: str) -> list[RenderableType]:
     """The table with as many columns, optional ones last, and as long bars as fit."""
     rows = [[_cell(cell, colours) for cell in row] for row in block.rows[: block.shown]]
     narrow = width < NARROW
@@ -222,6 +225,8 @@ def _table(block: b.Table, width: int, colours: bool) -> list[RenderableType]:
                 wanted = max(_widths(heads[place], [row[place] for row in rows]))
                 widest = min(widest, wanted, least[place] + left)
                 left -= max(0, widest - least[place])
+                for row in rows:
+                    row[place] = _cut(row[place], widest)
             _add_column(drawn, heads[place], least[place], widest)
         for row in rows:
             drawn.add_row(*(row[place] for place in kept))
@@ -230,9 +235,19 @@ def _table(block: b.Table, width: int, colours: bool) -> list[RenderableType]:
         parts.append(Text(one_line(rest), style="dim"))
     left_out = [one_line(heads[place].name) for place in range(len(heads)) if place not in kept]
     if named := [name for name in left_out if name]:
-        parts.append(Text(f"not shown: {', '.join(named)} {WIDEN}", style="dim"))
+        parts.append(Text(f"not shown: {', '.join(named)} {one_line(widen)}", style="dim"))
     meanings = {name: text for name, text in block.meanings.items() if name not in left_out}
     return [*parts, Text(), _explained(meanings)] if meanings else parts
+
+
+def _cut(cell: Text | BarCell, width: int) -> Text | BarCell:
+    """A plain text of narrow letters cut in the middle, since names differ at either end."""
+    if not isinstance(cell, Text) or cell.cell_len <= width:
+        return cell
+    if cell.spans or cell.cell_len != len(cell):
+        return cell
+    head = width // 2
+    return Text.assemble(cell[:head], "…", cell[len(cell) - (width - 1 - head) :])
 
 
 def _least(head: b.Column, cells: Sequence[Text | BarCell]) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import PurePath
 from typing import Any
@@ -13,7 +14,7 @@ from wordsway.core.laws import Laws
 from wordsway.lengths.result import Length, LengthCurve, ModelLength
 from wordsway.lengths.windows import MIXED, ROLES, YOURS
 from wordsway.render import blocks as b
-from wordsway.render.numbers import number
+from wordsway.render.numbers import count, number, percent
 from wordsway.render.views.common import band, provenance
 
 #: What the sentence in question does, by role.
@@ -48,7 +49,9 @@ MEANINGS = {
 def length_view(found: Length) -> b.ResultView:
     """A sentence per model, tables of curves and laws, layers, and the picture."""
     blocks: list[b.Block] = [b.headline(f"How long before one word drowns? {_subject(found)}")]
+    blocks.append(b.plain(_measured(found)))
     blocks += [b.plain(sentence) for model in found.models for sentence in said(model, found)]
+    blocks.append(_invisible(found))
     blocks += [
         b.soft(f"{one.name}, the word alone: {fall(one.curve('word'))}") for one in found.baselines
     ]
@@ -98,6 +101,20 @@ def _kinds(found: Length) -> str:
     return ", ".join("your changes" if kind == "own" else kind for kind in found.kinds)
 
 
+def _measured(found: Length) -> str:
+    """The kinds of changes with their numbers of texts, and the unit of lengths."""
+    kinds = Counter(text.kind for text in found.models[0].measured)
+    changes = ", ".join(
+        f"{'your changes' if kind == 'own' else kind} ({count(texts, 'text')})"
+        for kind, texts in kinds.items()
+    )
+    return f"Kinds of changes: {changes}. Unit of length: {_units(found)}."
+
+
+def _units(found: Length) -> str:
+    return " or ".join(dict.fromkeys(model.unit for model in found.models))
+
+
 def _done(found: Length, role: str) -> str:
     return found.rewording if role == "rewording" else DONE[role]
 
@@ -118,8 +135,16 @@ def said(model: ModelLength, found: Length) -> list[str]:
         f"{model.name}: {_visibility(change, found.level)}",
         f"  The word alone: {_ends(word)}: {fall(word)}.",
         f"  The whole change: {_ends(change)}: {fall(change)}."
-        + (_SHIFTED if change.laws.best == "floor" and word.laws.best != "floor" else ""),
+        + (_SHIFTED if _shifted(change, word, found) else ""),
     ]
+
+
+def _shifted(change: LengthCurve, word: LengthCurve, found: Length) -> bool:
+    """Whether a floor of the change is due to moved positions: most changes move them, and the word
+    alone has no floor.
+    """
+    floor = change.laws.best == "floor" and word.laws.best != "floor"
+    return floor and found.moves_positions > 0.5
 
 
 _SHIFTED = (
@@ -131,7 +156,7 @@ def _ends(curve: LengthCurve) -> str:
     first, last = curve.points[0], curve.points[-1]
     return (
         f"{number(first.change)} [{number(first.low)}, {number(first.high)}] in texts of "
-        f"{first.tokens:.0f} tokens, {number(last.change)} [{number(last.low)}, "
+        f"{first.tokens:.0f} {curve.unit}, {number(last.change)} [{number(last.low)}, "
         f"{number(last.high)}] at {last.tokens:.0f}"
     )
 
@@ -141,7 +166,7 @@ def fall(curve: LengthCurve) -> str:
     if curve.laws.best == "floor":
         law = curve.laws["floor"]
         level = number(float(law.at([1e9])[0]))
-        return f"it falls up to about {law.begins:.0f} tokens, then stays near {level}"
+        return f"it falls up to about {law.begins:.0f} {curve.unit}, then stays near {level}"
     if curve.laws.best == "logarithm":
         return "it falls with log n"
     preferred = "" if curve.laws.best else " (no law is preferred)"
@@ -151,18 +176,52 @@ def fall(curve: LengthCurve) -> str:
 def _visibility(curve: LengthCurve, level: float) -> str:
     above = f"a cosine above {1 - level:g} with the original"
     claim, tokens = curve.invisible.claim, curve.invisible.tokens
-    if claim == "from" and tokens is not None:
-        return f"half of the changed texts have {above} from {tokens:.0f} tokens on."
     if claim == "always":
         return f"half of the changed texts have {above} at every length."
-    last = f"{curve.points[-1].tokens:.0f} tokens"
     if claim == "never":
+        last = f"{curve.points[-1].tokens:.0f} {curve.unit}"
         return f"more than half of the changed texts stay below {above} up to {last}."
-    shares = f"{100 * curve.points[0].below:.0f} % do at {curve.points[0].tokens:.0f} tokens"
+    if claim == "from" and tokens is not None:
+        half = f"half of the changed texts have {above} from {tokens:.0f} {curve.unit} on"
+        return f"{half}; {_around_half(curve)}."
     return (
-        f"the interval allows no claim about when half of the changed texts have {above}; "
-        f"{shares}, {100 * curve.points[-1].below:.0f} % at {last}."
+        f"changed texts with {above}: {_around_half(curve)}. "
+        "The 95 % interval of the length at which half do is not inside the measured lengths."
     )
+
+
+def _around_half(curve: LengthCurve) -> str:
+    """The share of invisible changes at the last window where it is below one half, and the
+    smallest share at longer windows.
+    """
+    shares = [point.below for point in curve.points]
+    sizes = [f"{point.tokens:.0f} {curve.unit}" for point in curve.points]
+    longer = max((at + 1 for at, share in enumerate(shares) if share < 0.5), default=0)
+    found = [f"{percent(shares[longer - 1])} at {sizes[longer - 1]}"] if longer else []
+    if longer < len(shares):
+        least, most = (percent(bound(shares[longer:])) for bound in (min, max))
+        found.append(f"{'at least ' if least != most else ''}{least} from {sizes[longer]} on")
+    return ", ".join(found)
+
+
+def _invisible(found: Length) -> b.Table:
+    """The share of invisible changes of every model and window."""
+    columns = [
+        b.Column("model", "text", cell=lambda row: row[0].name),
+        b.Column("sentences", cell=lambda row: str(row[2].window)),
+        b.Column("length", cell=lambda row: f"{row[2].tokens:.0f} {row[1].unit}"),
+        b.Column("texts", cell=lambda row: str(row[1].texts)),
+        b.Column("invisible", cell=lambda row: percent(row[2].below)),
+        b.Column(
+            "95 % interval",
+            cell=lambda row: f"{percent(row[2].below_low)} to {percent(row[2].below_high)}",
+        ),
+    ]
+    rows = [
+        (model, model.curve(), point) for model in found.models for point in model.curve().points
+    ]
+    title = f"Share of invisible changes (cosine above {1 - found.level:g})"
+    return b.table_of(rows, columns, title=title, shown=40)
 
 
 def _curves(found: Length) -> b.Table:
@@ -170,11 +229,12 @@ def _curves(found: Length) -> b.Table:
         [
             model.name,
             _done(found, curve.role),
+            str(curve.texts),
             *(f"{number(point.change)} ({point.tokens:.0f})" for point in curve.points),
         ]
         for model, curve in _shown(found)
     ]
-    return _by_window(found, "edit", rows, "Relative change (tokens)", 40)
+    return _by_window(found, "edit", rows, f"Relative change ({_units(found)})", 40)
 
 
 def _shown(found: Length) -> list[tuple[ModelLength, LengthCurve]]:
@@ -189,7 +249,14 @@ def _shown(found: Length) -> list[tuple[ModelLength, LengthCurve]]:
 def _by_window(
     found: Length, second: str, rows: list[list[str]], title: str, shown: int
 ) -> b.Table:
+    """A table over windows; rows start with the model, ``second`` and the number of texts, which is
+    shown if it differs between rows.
+    """
     columns = [b.Column("model", "text"), b.Column(second, "text")]
+    if len({row[2] for row in rows}) > 1:
+        columns.append(b.Column("texts"))
+    else:
+        rows = [[*row[:2], *row[3:]] for row in rows]
     columns += [b.Column(f"{size} sent.") for size in found.windows]
     return b.Table(columns, rows, title, shown=shown)
 
@@ -200,7 +267,8 @@ def _discrimination(found: Length) -> b.Table:
         for against in dict.fromkeys(one.against for one in model.discrimination):
             scores = [one for one in model.discrimination if one.against == against]
             cells = [f"{one.auc:.2f} [{one.low:.2f}, {one.high:.2f}]" for one in scores]
-            rows.append([model.name, _done(found, against), *cells])
+            texts = str(model.curve(against).texts)
+            rows.append([model.name, _done(found, against), texts, *cells])
     return _by_window(found, "against", rows, "Change of meaning farther than rewording", 20)
 
 
@@ -275,7 +343,7 @@ def _moves(found: Length, role: str) -> Panel:
         curves,
         references,
         logarithmic=True,
-        x_label="tokens n",
+        x_label=f"{_units(found)} n",
         y_label="relative change",
     )
 
@@ -303,7 +371,7 @@ def _separation(found: Length) -> Panel:
         "texts moved farther by the change than by a rewording",
         curves,
         [coin],
-        x_label="tokens n",
+        x_label=f"{_units(found)} n",
         y_label="share of texts",
         top=1.0,
     )
@@ -318,7 +386,7 @@ def _seen(found: Length) -> Panel:
     return Panel(
         f"changed texts with a cosine above {1 - found.level:g}",
         curves,
-        x_label="tokens n",
+        x_label=f"{_units(found)} n",
         y_label="share of texts",
         top=1.05,
     )
