@@ -71,6 +71,8 @@ def test_errors_point_to_the_help_of_the_command(capsys):
     assert "(see wordsway words --help)" in capsys.readouterr().err
     assert run(["data", "gt"]) == 2
     assert "(see wordsway data --help)" in capsys.readouterr().err
+    assert run(["data"]) == 2
+    assert "choose list or get (see wordsway data --help)" in capsys.readouterr().err
 
 
 COMPLETE = {"bash": ("COMP_WORDS", "COMP_CWORD"), "zsh": ("_TYPER_COMPLETE_ARGS",), "fish": ()}

@@ -77,8 +77,11 @@ def run(arguments: list[str]) -> int:
         return _fail("not enough memory: see --forecast, or name fewer --positions", 1, debug)
     except Exception as error:
         if hasattr(error, "format_message"):  # an error of the command line that Typer reports
-            command = getattr(getattr(error, "ctx", None), "command_path", None) or "wordsway"
-            return _fail(f"{error.format_message()} (see {command} --help)", 2, debug)
+            context = getattr(error, "ctx", None)
+            command = getattr(context, "command_path", None) or "wordsway"
+            choices = getattr(getattr(context, "command", None), "commands", ())
+            message = error.format_message() or f"choose {' or '.join(choices)}"
+            return _fail(f"{message} (see {command} --help)", 2, debug)
         return _fail(
             f"{type(error).__name__}: {error} (run again with --debug for the traceback)", 1, debug
         )

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from wordsway.cli import options as opt
-from wordsway.cli.output import echo_json, print_result, progress_line
+from wordsway.cli.output import echo_json, echo_usage, print_result, progress_line
 from wordsway.core.errors import InputError
 
 
@@ -36,16 +36,17 @@ def pairs_command(
         raise InputError(
             "two texts, or a table of pairs", repr(first[:40]), 'write both: "It is." "It is not."'
         )
-    how = encoders.how | {"draws": draws}
+    models, how = encoders.models, encoders.how | {"draws": draws}
     with progress_line("loading the model") as progress:
         from wordsway.auditing.pairs import forecast_pairs, pairs
         from wordsway.core.result import fields_of
 
         if forecast:
-            costs = forecast_pairs(first, second, encoders.models, **how)
+            costs = forecast_pairs(first, second, models, **how)
         else:
-            result = pairs(first, second, encoders.models, **how, progress=progress)
+            result = pairs(first, second, models, **how, progress=progress)
     if not forecast:
+        echo_usage(models)
         output.deliver(result)
     elif output.as_json:
         echo_json({"models": [fields_of(one) for one in costs]})
@@ -75,11 +76,13 @@ class AuditOptions:
     )
     draws: int = opt.option(2, "Number of random real words to compare each edit with.")
     local: int | None = opt.deprecated("--local", "use local= in Python")
-    threshold: float | None = opt.option(None, "Also report the errors at this cosine threshold.")
-    flip: list[str] | None = opt.option(
+    threshold: list[float] | None = opt.option(
+        None, "Also report the errors at this cosine threshold; may be repeated."
+    )
+    should_flip: list[str] | None = opt.option(
         None, "A kind of edit that should change a classifier's label.", "--should-flip"
     )
-    stay: list[str] | None = opt.option(
+    should_stay: list[str] | None = opt.option(
         None, "A kind of edit that should not change a classifier's label.", "--should-stay"
     )
     baselines: bool = opt.option(
@@ -101,7 +104,9 @@ def audit_command(
         None, "File of documents; also report how edits of a text change their ranks."
     ),
     fail_under: list[str] | None = opt.option(
-        None, "LEVEL.KIND=X, such as rewording.negation=0.5: exit with 1 if a score is below X."
+        None,
+        "LEVEL.KIND=X, such as rewording.negation=0.5: exit with 1 if a score is below X. With "
+        "--target logits also flips.KIND=X and stays.KIND=X, shares of labels.",
     ),
 ) -> None:
     """Is a rewording of a text closer to it than a small change of its meaning?
@@ -140,6 +145,7 @@ def audit_command(
             else:
                 typer.echo(f"{one.name}: {what}")
     else:
+        echo_usage(names)
         failed = [f"{name}: {one.reason}" for name, one in result.failed]
         if not run.as_json:
             for line in passed(parse_gate(gate), result.models):
@@ -168,7 +174,10 @@ class LengthOptions:
         "its domains, or a file of triples (text,rewording,change) or pairs (a,b,kind).",
     )
     kinds: list[str] | None = opt.option(
-        None, "A kind of meaning-changing edit; may be repeated; default negation.", "--kind"
+        None,
+        "A kind of meaning-changing edit; may be repeated; default negation, and all kinds of a "
+        "file of triples or pairs.",
+        "--kind",
     )
     windows: str | None = opt.option(
         None, "Lengths of the texts, in sentences; default 1,2,4,8,16, fewer for small tables."
@@ -211,16 +220,17 @@ def length_command(
     from wordsway.lengths.length import LengthRequest, length
 
     windows = None if measured.windows is None else _sizes(measured.windows)
-    asked = opt.given(measured) | encoders.how | {"windows": windows}
+    models, asked = encoders.models, opt.given(measured) | encoders.how | {"windows": windows}
     with progress_line() as progress:
         if run.forecast:
-            request = LengthRequest(encoders.models, **asked)
+            request = LengthRequest(models, **asked)
             cost = forecast_request(request, out=run.out, workers=run.workers, progress=progress)
         else:
-            found = length(encoders.models, **asked, **run.options, progress=progress)
+            found = length(models, **asked, **run.options, progress=progress)
     if run.forecast:
         print_result(cost, run.as_json)
     else:
+        echo_usage(models)
         _report(found, run.as_json, [])
 
 

@@ -234,22 +234,23 @@ class EndpointOptions:
         "of its models.",
     )
     key_env: str | None = option(None, "Environment variable with the endpoint's API key.")
-    max_texts: int | None = option(None, "Refuse to send more texts than this to the endpoint.")
+    max_texts: int | None = option(None, "Refuse to send more new texts than this to the endpoint.")
+    fresh: bool = flag("--fresh", "Remove the endpoint's stored vectors and send all texts again.")
 
     def models_of(self, names: list[str]) -> list[Any]:
         """The names of models, or the models of these names at the endpoint."""
         if self.endpoint is None:
-            if self.key_env is not None or self.max_texts is not None:
+            if self.key_env is not None or self.max_texts is not None or self.fresh:
                 raise InputError(
-                    "--endpoint with --key-env and --max-texts",
+                    "--endpoint with --key-env, --max-texts and --fresh",
                     "none",
                     "name the endpoint's address",
                 )
             return list(names)
         from wordsway.models.endpoint import Endpoint
 
-        limit = self.max_texts
-        return [Endpoint(self.endpoint, one, self.key_env, max_texts=limit) for one in names]
+        how: dict[str, Any] = {"max_texts": self.max_texts, "fresh": self.fresh}
+        return [Endpoint(self.endpoint, one, self.key_env, **how) for one in names]
 
     def opened(self, model: str, loading: LoadingOptions, say: Progress) -> AnyModel:
         """Open one model: by name, at the endpoint, or a user's function."""

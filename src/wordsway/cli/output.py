@@ -48,7 +48,7 @@ class ProgressLine:
     def text(self) -> str:
         """The line as plain text; control characters in names of files and models are escaped."""
         if not self.total:
-            parts = [f"{self.stage} ({format_seconds(time.monotonic() - self.started)})"]
+            parts = [f"{self.stage} ({format_seconds(time.monotonic() - self.started)} so far)"]
         elif self.stage.startswith("fetching"):
             share = min(1.0, self.done / self.total)
             full = round(WIDTH * share)
@@ -123,6 +123,13 @@ def print_result(result: Result, as_json: bool, **options: Any) -> None:
         echo_json(result.to_dict(**options))
     else:
         result.show()
+
+
+def echo_usage(models: Sequence[Any]) -> None:
+    """Print on standard error how many vectors of endpoints were sent and how many were stored."""
+    for usage in (getattr(one, "usage", None) for one in models):
+        if usage is not None:
+            typer.echo(usage, err=True)
 
 
 def command_line(fallback: Sequence[str]) -> str:

@@ -166,7 +166,10 @@ def reproduce_command(
             metavar="[FIGURE...|all]",
         ),
     ] = None,
-    quick: bool = opt.flag("--quick", "A subset: d = 192 (768 for depth), 3 trials."),
+    quick: bool = opt.flag(
+        "--quick",
+        "A subset: d = 192, 3 trials (2-right: d = 768; 4: 10 trials and 5: 6, d = 384).",
+    ),
     seed: int = opt.SEED,
     text: Path | None = opt.option(None, "File with the text of Figure 3.3, such as an abstract."),
     style: str = opt.option(
@@ -177,9 +180,25 @@ def reproduce_command(
 
     An interrupted run resumes with the same command.
 
+    Figures, and what they need beyond Gaussian texts:
+
+    - 1-left: attention to two texts (bert-base or minilm)
+
+    - 1-right: answers to two prompts (smollm2)
+
+    - 2-left, 2-right: S of RF and DRF (imdb through the installed encoders)
+
+    - 3.1, 3.2: S of softmax and ReLU attention (the same)
+
+    - 3.3, 3.4: a Δ that attracts attention (bert-base or minilm)
+
+    - 4-DATA, 5-DATA: learning a flipped label; DATA is gaussian, minilm, mpnet or bert-base
+
+    Exit status: 1 if cells failed or are left, or if a named figure could not be drawn.
+
     Example: wordsway reproduce --quick
     """
-    from wordsway.paper.reproduce import forecast_reproduction, reproduce
+    from wordsway.paper.reproduce import forecast_reproduction, not_drawn, reproduce
 
     names = figures or []
     how: dict[str, Any] = {"quick": quick, "seed": seed}
@@ -194,6 +213,9 @@ def reproduce_command(
     with progress_line() as progress:
         result = reproduce(names, **how, **run.options, progress=progress)
     finish(result, run.as_json, command)
+    if undrawn := not_drawn(names, result):
+        reasons = [f"{found.claim}: {found.measured}" for found in result if not found.series]
+        raise WordswayError(f"not drawn: {', '.join(undrawn)} ({'; '.join(reasons)})")
 
 
 @opt.grouped

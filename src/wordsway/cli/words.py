@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from wordsway.cli import options as opt
-from wordsway.cli.output import echo_json, finish, print_result, progress_line
+from wordsway.cli.output import echo_json, echo_usage, finish, print_result, progress_line
 from wordsway.core.atomic import read_text
 from wordsway.core.errors import InputError
 
@@ -23,7 +23,8 @@ def words_command(
     text: str | None = opt.TEXT,
     colour: str | None = opt.option(
         None,
-        "Tier by which words are ordered and coloured; mean-local by default.",
+        "Tier by which words are ordered and coloured; mean-local by default, real-words for "
+        "--target logits.",
         "--colour",
         "--color",
     ),
@@ -70,6 +71,7 @@ def words_command(
             *_, result = measure(sentence, probe, request, line)
             result = with_swaps(result, probe, swaps, request.memory, line)
     if not forecast:
+        echo_usage([probe])
         output.deliver(result, **({"deltas": True} if deltas else {}))
     elif output.as_json:
         costs = {"forecast_seconds": cost.seconds, "forecast_peak_mb": cost.bytes / 1e6}
@@ -145,6 +147,7 @@ def swap_command(
     with progress_line("loading the model") as line:
         probe = sent.opened(model, loading, line)
         result = swaps_of(sentence, word, probe, request, line)
+    echo_usage([probe])
     output.deliver(result)
 
 
