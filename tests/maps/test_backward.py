@@ -50,7 +50,7 @@ def small_layer(k: int, rng: np.random.Generator) -> tuple[BackwardLayer, torch.
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("k", "q", "x", "draws"), [(60, 0.5, 0.5, 40), (1500, 0.15, 0.2, 15)])
-def test_states_after_one_layer_are_inside_the_frontier(k, q, x, draws):
+def test_states_after_one_layer_stay_within_the_bounds(k, q, x, draws):
     """Steps 3 and 4: moves and pushes that were searched for, with all numbers as they were drawn,
     and the means of these numbers.
     """
@@ -100,7 +100,7 @@ def test_states_after_one_layer_are_inside_the_frontier(k, q, x, draws):
 
 
 @pytest.mark.slow
-def test_the_numbers_of_a_layer_are_above_drawn_ones():
+def test_the_constants_of_a_layer_bound_sampled_ones():
     """Step 4 for t = 0, neuron by neuron instead of by intervals of |z|, for many sizes r."""
     rng = np.random.default_rng(6)
     k, q, x = 800, 0.3, 0.4
@@ -176,7 +176,7 @@ def drawn_problem(rng: np.random.Generator, depth: int) -> tuple[list, list[floa
     return known, [layer.sigma for layer in layers] * 2
 
 
-def test_the_value_is_above_every_policy():
+def test_the_value_bounds_every_policy():
     """Step 5, with all variables at zero: random angles of the adversary."""
     rng = np.random.default_rng(2)
     known, sigmas = drawn_problem(rng, 3)
@@ -197,7 +197,7 @@ def test_the_value_is_above_every_policy():
 
 
 @pytest.mark.slow
-def test_the_value_with_noise_is_above_every_policy():
+def test_the_value_with_noise_bounds_every_policy():
     """Step 5 with noise: the logarithm of the value grows by no more than the rates say."""
     rng = np.random.default_rng(5)
     known, sigmas = drawn_problem(rng, 4)

@@ -64,7 +64,7 @@ def naive(
 @pytest.mark.parametrize("ceiling", [math.inf, 3.0])
 @pytest.mark.parametrize("fourth", [False, True])
 @pytest.mark.parametrize(("n", "d", "scale"), [(6, 5, 1.0), (4, 3, 60.0), (9, 2, 0.1), (2, 3, 5.0)])
-def test_every_way_to_ask_is_the_formula(
+def test_every_evaluation_matches_the_formula(
     n: int, d: int, scale: float, fourth: bool, ceiling: float
 ) -> None:
     problem, r = problem_at(n, d, scale)

@@ -45,7 +45,7 @@ ATTENTION: dict[str, Any] = {"raf": ws.RAF, "relu-raf": ws.ReluRAF, "sigmoid": S
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TINY)
-def test_tiny_cases_grid_search_stays_in_the_interval(name):
+def test_grid_search_on_tiny_cases_stays_in_the_interval(name):
     """n = 3, d = 2, every row of 15 draws per map: a grid over Δ never beats lower by more than 1 %
     and never exceeds upper.
     """
@@ -123,7 +123,7 @@ def test_given_weights_never_get_a_probabilistic_certificate():
 
 
 @pytest.mark.slow
-def test_probable_certificates_hold_over_many_draws_with_room_for_none_to_fail():
+def test_probable_certificates_hold_for_every_draw():
     """Every row of 60 draws of RF and DRF, certified at 1 − 1e-9 each: a single failure would have
     probability below 1e-6.
     """
@@ -158,7 +158,7 @@ def test_certificates_are_tight_at_the_papers_sizes(name, n, d, limit):
 
 
 @pytest.mark.slow
-def test_the_attention_dual_bounds_any_delta_we_can_think_of():
+def test_the_attention_dual_bounds_random_and_attracting_deltas():
     """Random Δ, attracting Δ, erased words: at n = 20, d = 10 none exceeds the certificate, for all
     words.
     """
@@ -180,7 +180,7 @@ def test_the_attention_dual_bounds_any_delta_we_can_think_of():
             assert float(reached) <= float(upper[word])
 
 
-def test_a_row_at_the_very_edge_of_reach_is_not_certified_as_silent():
+def test_a_relu_score_at_the_edge_of_reach_is_not_taken_as_zero():
     """s ≈ −r‖k‖ with R = 0: the score cancels to rounding, and beyond it the whole row jumps."""
     X = ws.Sample([[0.4826309513276337, -1.7369707438009951], [1.0, 0.0]], rescale=False)
     W = [[-1.4284465939330802, 0.4685914300693942], [-0.2129187865660211, 0.19851418004759613]]
@@ -288,7 +288,7 @@ def test_the_convex_majorant_and_its_mean(name):
 
 
 @pytest.mark.parametrize("name", ["relu", "leaky-relu", "tanh"])
-def test_neurons_counted_together_move_as_they_do_one_by_one(name):
+def test_binned_neurons_match_single_neurons(name):
     """Awake ones in two sums, sleeping ones of ReLU at the points around them: never less, and
     less than a millionth more. Naive: the majorant's mean square, neuron by neuron.
     """

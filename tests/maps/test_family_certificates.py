@@ -90,7 +90,7 @@ def test_kinds_without_a_proof_have_no_certificate() -> None:
         assert ws.Attention(4, scores=scores, heads=2).view(X).certify([0], 2.0) is None
 
 
-def test_a_text_of_one_row_is_its_own_value() -> None:
+def test_the_certificate_of_a_single_row_is_nearly_exact() -> None:
     """One row hears itself alone, so that φ moves by ΔC: S ≤ r‖C‖/‖φ‖, which is attained."""
     X = ws.Sample.gaussian(1, 4, 0)
     phi = ws.Attention(4, heads=2)
@@ -133,7 +133,7 @@ def test_the_gain_of_heads_that_agree_is_that_of_all_of_them() -> None:
 
 
 @pytest.mark.slow
-def test_certificates_of_heads_are_not_far_from_what_is_attained() -> None:
+def test_certificates_of_heads_are_close_to_attained_values() -> None:
     """What docs/certificates.md says of d = 256 holds at a small size, too."""
     for heads, most in ((2, 2.0), (4, 2.4)):
         X = ws.Sample.gaussian(12, 64, 1)

@@ -47,7 +47,7 @@ def climbed(C: torch.Tensor, steps: torch.Tensor, mu: float, head: int) -> float
 @pytest.mark.parametrize(
     ("d", "heads", "key_heads"), [(4, 2, 2), (8, 4, 2), (24, 4, 4), (48, 8, 8)]
 )
-def test_no_x_exceeds_the_price_of_all_heads_and_some_come_near(
+def test_the_price_of_all_heads_is_an_upper_bound_and_nearly_attained(
     d: int, heads: int, key_heads: int
 ) -> None:
     for seed, mu in itertools.product((0, 10), (0.1, 1.0, 10.0)):

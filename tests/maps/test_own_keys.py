@@ -22,7 +22,7 @@ BOUNDS = SigmoidBounds()
 @pytest.mark.slow
 @pytest.mark.parametrize("residual", [False, True])
 @pytest.mark.parametrize("split", BOUNDS.young_parameters)
-def test_every_split_bounds_every_delta_of_a_grid(split: float, residual: bool) -> None:
+def test_every_young_parameter_bounds_every_delta_of_a_grid(split: float, residual: bool) -> None:
     for seed in range(8):
         noise = torch.Generator().manual_seed(seed)
         W = (0.5, 2.0, 8.0)[seed % 3] * torch.randn(2, 2, generator=noise, dtype=torch.float64)
@@ -45,7 +45,7 @@ def test_every_split_bounds_every_delta_of_a_grid(split: float, residual: bool) 
             assert reached <= bound * (1 + 1e-9), (seed, tilt)
 
 
-def test_norms_of_two_prices_together_lie_between_the_truth_and_their_sum() -> None:
+def test_the_joint_norm_lies_between_the_truth_and_the_sum() -> None:
     noise = torch.Generator().manual_seed(0)
     A = torch.randn(9, 6, generator=noise, dtype=torch.float64)
     B = 3 * torch.randn(4, 6, generator=noise, dtype=torch.float64)

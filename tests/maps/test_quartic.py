@@ -27,7 +27,7 @@ def spent(A: torch.Tensor, seed: int) -> float:
 
 
 @pytest.mark.parametrize(("n", "d"), [(1, 3), (2, 2), (5, 3), (60, 4), (40, 40), (200, 10)])
-def test_no_direction_spends_more(n: int, d: int) -> None:
+def test_no_direction_exceeds_the_quartic_price(n: int, d: int) -> None:
     for seed in range(6):
         A = random(n, d, seed=seed) * (1 + 3 * random(n, 1, seed=seed + 50).abs())
         if n > 4:

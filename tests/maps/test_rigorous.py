@@ -89,7 +89,7 @@ def test_fourth_powers_are_bounded_where_rows_are_many_and_dimensions_few() -> N
     assert quartic_price(A, 1e-3) >= (true**0.25 + 1e-3) ** 4 * (1 - 1e-12)
 
 
-def test_a_matrix_that_is_singular_is_never_proved_positive() -> None:
+def test_a_singular_matrix_is_never_proved_positive_definite() -> None:
     for seed in range(20):
         A = gaussian(6, 5, seed=seed)
         singular = A @ A.T
@@ -164,7 +164,7 @@ def test_forward_passes_are_within_their_error_in_fifty_digits() -> None:
     assert sorted(tight)[len(tight) // 2] < 1e-11  # and the bound says something
 
 
-def test_a_norm_in_front_may_erase_a_row_of_just_that_length() -> None:
+def test_a_norm_in_front_may_erase_a_row_as_long_as_the_radius() -> None:
     W = 10 * gaussian(2, 2, seed=1812)
     X = ws.Sample.gaussian(n=2, d=2, seed=1812)
     phi = NormedText(ws.Attention(weight=W), Norm("rms", 0.0))
@@ -227,7 +227,7 @@ def test_an_excess_that_rounding_does_not_explain_is_an_error(
     assert found.lower <= found.upper == less * lower
 
 
-def test_other_words_are_heard_at_least_as_much_as_the_bound_says() -> None:
+def test_the_score_of_other_keys_is_bounded_from_below() -> None:
     # Keys along x but for 3e-9 across it, which the difference of Gram matrices does not show.
     x = torch.tensor([1.0, 0.0], dtype=torch.float64)
     K = torch.tensor([[1.0, 3e-9]] * 3, dtype=torch.float64)
@@ -241,7 +241,7 @@ def test_other_words_are_heard_at_least_as_much_as_the_bound_says() -> None:
 
 @pytest.mark.parametrize("heads", [None, 2])
 @pytest.mark.parametrize("wrapped", [False, True])
-def test_a_row_that_does_not_see_the_word_stays_as_it_is(heads: int | None, wrapped: bool) -> None:
+def test_a_row_not_attending_to_the_word_does_not_change(heads: int | None, wrapped: bool) -> None:
     phi: ws.FeatureMap = ws.Attention(4, 0, heads=heads, mask="causal")
     phi = read_out(residual(phi) if wrapped else phi, 0)
     found = ws.sensitivity(phi, ws.Sample.gaussian(n=4, d=4, seed=0), positions="all")

@@ -18,7 +18,7 @@ def map_of(seed: int, noise: torch.Generator) -> tuple[ws.Attention, ws.Sample]:
     return ws.Attention(weight=W, mask=("none", "causal")[seed % 2]), ws.Sample.gaussian(n, d, seed)
 
 
-def test_no_random_move_exceeds_it() -> None:
+def test_no_random_move_exceeds_the_bound() -> None:
     for seed in range(60):
         noise = torch.Generator().manual_seed(seed)
         phi, X = map_of(seed, noise)
@@ -33,7 +33,7 @@ def test_no_random_move_exceeds_it() -> None:
         assert isinstance(layer, Layer) and largest <= small_move_bound(layer, i, radius)
 
 
-def test_its_constant_at_zero_is_the_norm_of_the_jacobian() -> None:
+def test_the_slope_at_zero_is_the_norm_of_the_jacobian() -> None:
     for seed in range(20):
         phi, X = ws.RAF(4, seed), ws.Sample.gaussian(5, 4, seed)
         jacobian = torch.autograd.functional.jacobian(

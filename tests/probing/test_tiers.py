@@ -100,7 +100,7 @@ def test_mean_local_is_the_response_to_small_random_moves(probes: dict[str, Prob
 
 
 @pytest.mark.parametrize("name", tiny.ARCHITECTURES)
-def test_no_random_change_breaks_a_ceiling(probes: dict[str, Probe], name: str) -> None:
+def test_no_random_change_exceeds_a_ceiling(probes: dict[str, Probe], name: str) -> None:
     """All layers, random Δ up to reach 100, some of them along the directions that do most."""
     probe = probes[name]
     encoded = probe.read(TEXT)

@@ -33,7 +33,7 @@ def proofs(tmp_path_factory: pytest.TempPathFactory) -> dict:
 
 
 @pytest.mark.parametrize("name", tiny.ARCHITECTURES)
-def test_a_verified_ceiling_is_the_one_that_words_shows(proofs, name, tmp_path: Path):
+def test_a_verified_ceiling_matches_words(proofs, name, tmp_path: Path):
     target, words, proof = proofs[name]
     shown = ceilings(target, words)
     if shown[0] is None:
@@ -56,7 +56,7 @@ def attained(document: Document, row: int) -> float:
 
 
 @pytest.mark.parametrize("name", ["bert", "llama"])
-def test_a_tampered_ceiling_proves_nothing_that_is_false(proofs, name):
+def test_a_tampered_ceiling_proves_nothing_false(proofs, name):
     document = proofs[name][2].document
     largest = max(document.fields["claims"], key=lambda claim: claim["upper"])
     moved = attained(document, largest["row"])

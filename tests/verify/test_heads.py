@@ -64,7 +64,7 @@ def test_no_delta_of_a_grid_exceeds_a_verified_bound_and_no_lower_claim_is_verif
 @pytest.mark.parametrize(
     "choice", [{"heads": 2}, {"heads": 4}, {"heads": 8}, {"positions": "rope"}]
 )
-def test_a_middle_size_is_proved_within_a_thousandth(choice):
+def test_heads_of_medium_size_are_proved_within_a_thousandth(choice):
     X, phi = ws.Sample.gaussian(n=16, d=64, seed=0), ws.Attention(d=64, seed=1, **choice)
     certificate = float(phi.view(X, torch.float64).certify([0], 8.0).upper[0])
     assert prove(phi, X, [0], 8.0).verify().upper <= certificate * 1.0011
