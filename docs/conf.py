@@ -100,6 +100,9 @@ def mathml(node: nodes.math | nodes.math_block) -> str:
     made = made.replace('<mo stretchy="false">|</mo>', "<mo>|</mo>")
     space = '<mspace width="0.17em"></mspace>'
     made = re.sub(r"(<mi[^>]*>\w+</mi>)\s*<mo>&ApplyFunction;</mo>", rf"{space}\1{space}", made)
+    # Roots are at least as tall as the font's smallest radical sign, which hangs down otherwise.
+    strut = '<mspace width="0em" height="0.77em" depth="0.265em"></mspace>'
+    made = made.replace("<msqrt>", f"<msqrt>{strut}")
     return re.sub(
         r'<mo(?: class="mathopen")?>([|‖⟨⟩])</mo>',
         r'<mo stretchy="false" lspace="0em" rspace="0em">\1</mo>',
