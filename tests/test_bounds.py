@@ -1,4 +1,4 @@
-"""The league of bounds: what the benchmark compares is what its page says."""
+"""A comparison of bounds: what the benchmark compares is what its page says."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def without_time(found: ws.Audit) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-def test_a_league(model: str, tmp_path: Path) -> None:
+def test_a_leaderboard(model: str, tmp_path: Path) -> None:
     models = [model, f"{model}:random=1"]
     found = ws.audit(models, TEXTS, draws=3, out=tmp_path, workers=1)
     document = json.loads(found.to_json())
@@ -62,9 +62,11 @@ def test_a_league(model: str, tmp_path: Path) -> None:
     assert 0 <= first["percentile_low"] <= first["percentile"] <= first["percentile_high"] <= 100
     scores = [one["levels"][document["level"]]["score"] for one in document["models"]]
     assert scores == sorted(scores, reverse=True)
-    assert [one["name"] for one in document["baselines"]][:2] == [
-        "word overlap",
-        "mean of word vectors",
+    name = Path(model).name
+    assert [(one["name"], one["of"]) for one in document["baselines"]] == [
+        ("word overlap", None),
+        (f"{name}: mean of word vectors", name),
+        (f"{name}:random", name),
     ]
     edits = pandas.read_parquet(tmp_path / "edits.parquet")
     assert set(edits["role"]) == {"turning", "keeping"} and len(edits) == 2 * len(edits) // 2

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from rich.text import Text
 
-from benchmarks import league
+from benchmarks import leaderboard
 from examples import audit
 from wordsway.auditing.edits.edit import Edit
 from wordsway.auditing.result import ModelAudit, verdict
@@ -124,6 +124,13 @@ def test_a_model_reacts_to_the_word_only_beyond_its_baselines() -> None:
     )
 
 
+def test_the_baselines_of_another_model_do_not_count() -> None:
+    one, twin = replace(reacting(90), name="one"), replace(reacting(60), name="one:random", of="one")
+    other = replace(reacting(95), name="other:random", of="other")
+    found = replace(audit("a text"), models=(one,), baselines=(twin, other))
+    assert found.verdict(one) == verdict(one, [twin]) != verdict(one, [twin, other])
+
+
 @pytest.mark.parametrize(("texts", "points"), [((5, 4), [1]), ((4, 1), []), ((9, 9), [2])])
 def test_a_chart_has_no_points_of_few_texts(texts: tuple[int, int], points: list[int]) -> None:
     found = audit("a text")
@@ -152,7 +159,7 @@ def test_an_endless_line_is_passed_over(tmp_path: Path) -> None:
 
 
 def test_the_tables_of_the_docs_are_read_off_an_audit() -> None:
-    found = league.text(json.loads(audit("a text").to_json()))
+    found = leaderboard.text(json.loads(audit("a text").to_json()))
     assert "| negation a text | 0.21 (0.15–0.27) | 0.21 (0.15–0.27) |" in found
     assert "| 0.9 | 41 % / 51 % |" in found and "| 0.45 0.71 |" in found
     assert "| word overlap | 0.71 (0.65–0.77) | 0.21 (0.15–0.27) |" in found

@@ -311,10 +311,11 @@ class _AuditRun:
     progress: Progress
     interrupted: bool = False
     left_out: list[str] = field(default_factory=list)
-    #: The first encoder whose tokens have vectors of their own.
-    with_words: Encoder | None = None
+    #: The means of the word vectors of each model that has word vectors.
+    means: list[ModelAudit] = field(default_factory=list)
 
-    def named(self, name: ModelName, *, baseline: bool = False) -> ModelAudit:
+    def named(self, name: ModelName, of: str | None = None) -> ModelAudit:
+        """A model by its name, or a twin as a baseline ``of`` a model."""
         request = self.request
         jobs = request.jobs(name, self.chosen)
         tally = run_jobs(
@@ -328,22 +329,22 @@ class _AuditRun:
         self.interrupted = self.interrupted or tally.interrupted
         measured, failed = _measured(str(name), self.chosen.cases, stored_effects(jobs, self.store))
         encoder = encoder_for(name.model, request.target, device=request.device, twin=name.twin)
-        if self.with_words is None and isinstance(encoder, Encoder):
-            self.with_words = encoder
-        documents = None if baseline else self.documents
-        return self._scored(request.label(name), encoder, measured, failed, documents)
+        label = request.label(name)
+        if request.baselines and name.twin is None and isinstance(encoder, Encoder):
+            means = MEANS if len(request.names) == 1 else f"{label}: {MEANS}"
+            found = self.here(encoder_for(word_means(encoder.probe)), means, 0)
+            self.means.append(replace(found, of=label))
+        documents = None if of else self.documents
+        return replace(self._scored(label, encoder, measured, failed, documents), of=of)
 
     def baselines(self) -> list[ModelAudit]:
         """Word overlap, the mean of word vectors, and the twins with random weights."""
-        found = [self.here(encoder_for(word_overlap()), OVERLAP, 0)]
-        if self.with_words is not None:
-            means = encoder_for(word_means(self.with_words.probe))
-            found.append(self.here(means, MEANS, 0))
+        found = [self.here(encoder_for(word_overlap()), OVERLAP, 0), *self.means]
         for twin in self.request.twins:
             if self.interrupted:
                 break
             try:
-                found.append(self.named(twin, baseline=True))
+                found.append(self.named(twin, of=self.request.label(twin._replace(twin=None))))
             except NoResults as error:
                 self.left_out.append(f"Left out of the baselines: {error}.")
         return found

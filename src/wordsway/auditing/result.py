@@ -54,7 +54,8 @@ class ModelAudit:
     overlap and against the difference of overlaps, ``thresholds`` of the cosine with the one where
     both errors are ``equal``, labels that change (``flips``, of classifiers), its ten worst blind
     spots, and how rankings of documents moved; ``paired`` is the accuracy in a table of queries in
-    pairs, and ``moves`` has the ranking of every edit.
+    pairs, and ``moves`` has the ranking of every edit. A baseline with the word vectors or the
+    architecture of a model names it in ``of``.
     """
 
     name: str
@@ -72,6 +73,7 @@ class ModelAudit:
     moves: tuple[RankMove, ...] = field(default=(), compare=False)
     flips: tuple[FlipScore, ...] = ()
     paired: Score | None = None
+    of: str | None = None
 
     _derived: ClassVar[tuple[str, ...]] = ("mean_auc", "data_sha256")
 
@@ -211,7 +213,8 @@ class Audit(SequenceResult[ModelAudit], items="models", brief="data texts target
 
     def verdict(self, model: ModelAudit) -> str:
         """The sentences to read first about a model."""
-        return self._unseparated(model) or verdict(model, self.baselines)
+        own = [one for one in self.baselines if one.of in (None, model.name)]
+        return self._unseparated(model) or verdict(model, own)
 
     def _unseparated(self, model: ModelAudit) -> str:
         """Why the texts say nothing about a model: all scores are at 0, or all at 1; "" else."""

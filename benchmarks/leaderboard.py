@@ -1,8 +1,8 @@
 """The tables of docs/notes/audit.md, read off a finished audit.
 
-wordsway audit --model minilm --model mpnet --model smollm2 --out out/league
-python -m benchmarks.league out/league          # prints them
-python -m benchmarks.league out/league --write  # and puts them into docs/notes/audit.md
+wordsway audit --model minilm --model mpnet --model smollm2 --out out/leaderboard
+python -m benchmarks.leaderboard out/leaderboard          # prints them
+python -m benchmarks.leaderboard out/leaderboard --write  # and puts them into docs/notes/audit.md
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "notes" / "audit.md"
-BEGIN, END = "<!-- league: python -m benchmarks.league -->", "<!-- end of league -->"
+BEGIN, END = "<!-- leaderboard: python -m benchmarks.leaderboard -->", "<!-- end of leaderboard -->"
 LEVELS = ("small", "several", "light", "heavy", "rewording")
 #: Layers of a profile that are written at most.
 LAYERS = 7
