@@ -24,6 +24,22 @@ def test_a_toml_study() -> None:
     assert hash(study) and parse_study(GRID, "mine") == study
 
 
+@pytest.mark.parametrize(
+    ("more", "rows"),
+    [
+        ("data = 'imdb'", ["word:0"]),
+        ("data = 'imdb'\npositions = 'first'", [0]),
+        ("data = 'imdb'\ntrain = 4", [0]),
+        ("", [0]),
+    ],
+)
+def test_the_first_word_of_a_text_moves_by_default_as_in_measure(
+    more: str, rows: list[int | str]
+) -> None:
+    study = parse_study(f"[[grid]]\nmap = 'raf'\nn = 9\nd = 4\n{more}")
+    assert [cell.content["positions"] for cell in study.cells] == [rows]
+
+
 def test_a_grid_may_span_the_radius() -> None:
     study = parse_study("[[grid]]\nmap = 'raf'\nn = 3\nd = 4\nradius = [1, 2.0]")
     assert [cell.request.radius for cell in study.cells if isinstance(cell, Cell)] == [1, 2.0]

@@ -31,7 +31,7 @@ from wordsway.engine.job import Job
 from wordsway.maps.registry import all_options
 from wordsway.studies.cells import jobs_of
 from wordsway.studies.pairing import Draw, draws_of, paired_names
-from wordsway.studies.request import LearningOptions, Request, request_of
+from wordsway.studies.request import LearningOptions, Request, first_row, request_of
 from wordsway.studies.texts import TextOptions
 
 #: More cells than this are taken for a mistake.
@@ -127,6 +127,8 @@ def _points(
             point["layer"] = str(point["layer"])
         if point.get("positions") == "first":
             point["positions"] = 0
+        elif not {"positions", "together", "train"} & set(point):
+            point["positions"] = first_row(point.get("data", "gaussian"))
         try:
             draws = draws_of(point.pop("trials", 1), MOST // count)
             request = request_of(**point)
