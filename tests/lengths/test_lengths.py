@@ -192,8 +192,8 @@ def test_shares_of_invisible_changes_are_printed_with_intervals():
 
 def test_moved_positions_are_named_only_for_changes_that_move_them():
     found = decaying()
-    assert "moved positions" in shown(replace(found, moves_positions=0.9))
-    assert "moved positions" not in shown(replace(found, moves_positions=0.0))
+    assert "shifted positions" in shown(replace(found, moves_positions=0.9))
+    assert "shifted positions" not in shown(replace(found, moves_positions=0.0))
     shares = [
         hosted_texts("gold", kinds=[kind], texts=20, longest=4).moves_positions
         for kind in ("negation", "antonyms")
@@ -232,7 +232,7 @@ def test_panels_name_what_is_compared(triples: Path):
 
     word, change, *_ = (one.title for one in picture(ws.length(letters, DOCUMENTS, **SMALL)).panels)
     assert word == "“not” against a random word, equal length"
-    assert change == "the whole negation (positions move)"
+    assert change == "the whole negation (positions shift)"
     found = ws.length(letters, triples, baselines=False)
     assert picture(found).panels[1].title == "your changes: the whole change"
 

@@ -499,7 +499,7 @@ def test_bad_requests(probes: dict[str, Probe], options: dict[str, Any], said: s
 @pytest.mark.parametrize("verb", [words, swap, attract, attention, compare])
 def test_a_list_of_texts_gets_the_right_remedy(probes: dict[str, Probe], verb: Any) -> None:
     more = ("the film",) if verb is compare else ()
-    with pytest.raises(InputError, match=r"a string, got .*: ask about each: for text in texts"):
+    with pytest.raises(InputError, match=r"a string, got .*: pass one text at a time"):
         verb(["the film", "the plot"], *more, model=probes["bert"])
 
 

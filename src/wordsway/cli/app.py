@@ -54,7 +54,7 @@ def run(arguments: list[str]) -> int:
 
     debug = "--debug" in arguments
     if len(arguments) > 1 and arguments[0] in ("--install-completion", "--show-completion"):
-        alone = f"{arguments[0]} takes no value: run it in the shell that it is for"
+        alone = f"{arguments[0]} takes no value: run it in the shell that needs completion"
         return _fail(alone, 2, debug)
     _show_warnings()
     # --debug may stand anywhere on the command line.

@@ -1,4 +1,4 @@
-"""`wordsway attention`, `attract` and `compare`: attention, a Δ that draws it, and two prompts."""
+"""`wordsway attention`, `attract` and `compare`: attention, a Δ that attracts it, two prompts."""
 
 from __future__ import annotations
 
@@ -20,13 +20,14 @@ def attention_command(
         str | None, typer.Argument(metavar="TEXT_B", help="A text that differs in a word.")
     ] = None,
     model: str = opt.MODEL,
-    layer: str = opt.option("1", "Layer: 1 to L, or last."),
-    head: str = opt.option("mean", "Head, from 0, or mean."),
+    layer: str = opt.option("1", "Layer to show: 1 to L, or last."),
+    head: str = opt.option("mean", "Head to show, counted from 0, or mean."),
     special: bool = opt.flag("--special/--no-special", "Include special tokens such as [CLS]."),
 ) -> None:
     """Show how much every token attends to every other.
 
-    Prints a matrix for each text and, if both have the same number of tokens, their difference.
+    Prints the attention of one layer to one or two texts: a matrix for each text and, if both have
+    the same number of tokens, their difference.
 
     Example: wordsway attention "I love her much" "I love her smile" --out attention.png
     """
@@ -45,26 +46,29 @@ def attract_command(
     text: Annotated[str, typer.Argument(metavar="TEXT", help="A text.")],
     loading: opt.LoadingOptions,
     output: opt.OutputOptions,
-    word: str | None = opt.option(None, "Word whose embedding to change, by spelling or number."),
+    word: str | None = opt.option(
+        None, "Word whose embedding changes, by spelling or number (from 0)."
+    ),
     model: str = opt.MODEL,
     head: str = opt.option(
-        "all", "Head of the first layer whose attention is attracted, from 0, or all."
+        "all", "Head of the first layer that Δ attracts, counted from 0, or all."
     ),
     show_layer: str = opt.option("1", "Layer to show: 1 to L, or last."),
     show_head: str | None = opt.option(None, "Head to show, or all; by default that of --head."),
-    reach: float = opt.option(1.0, "Length of Δ relative to the word's embedding."),
+    reach: float = opt.option(1.0, "Length ρ of Δ, relative to the word's embedding."),
     draws: int = opt.option(8, "Number of random Δ of the same length to compare with."),
     seed: int = opt.option(0, "Seed of the random Δ."),
 ) -> None:
     """Change a word's embedding so that the first layer attends to it.
 
-    Prints attention before and after, and the change of every layer compared with random changes.
+    Adds a vector Δ to the embedding. Prints the attention before and after, and the change of every
+    layer compared with that of random Δ.
 
     Example: wordsway attract "I love her much" --word her
     """
     sentence = opt.text_of(text)
     if word is None:
-        raise InputError("a word to move", "none", "name it with --word")
+        raise InputError("a word to change", "none", "name it with --word")
     from wordsway.probing.attract import attract
 
     how = {"head": head, "show_layer": show_layer, "show_head": show_head} | vars(loading)
@@ -81,8 +85,10 @@ def compare_command(
     b: Annotated[str, typer.Argument(metavar="PROMPT_B", help="A prompt that differs in a word.")],
     loading: opt.LoadingOptions,
     output: opt.OutputOptions,
-    model: str = opt.option("smollm2", "A causal language model: smollm2, a folder, or a hub id."),
-    tokens: int = opt.option(48, "Maximum tokens per answer."),
+    model: str = opt.option(
+        "smollm2", "A causal language model: smollm2, a folder, or a Hugging Face id."
+    ),
+    tokens: int = opt.option(48, "Maximum number of tokens per answer."),
     chat: bool = opt.flag(
         "--chat/--no-chat", "Use the model's chat template, if it has one.", default=True
     ),

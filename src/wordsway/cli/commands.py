@@ -56,4 +56,4 @@ def common(
         ),
     ] = False,
 ) -> None:
-    """Measure how far one word can sway a model or a random layer."""
+    """Measure how far one word of a text moves a model or a random layer."""

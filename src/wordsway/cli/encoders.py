@@ -16,25 +16,25 @@ from wordsway.core.errors import InputError
 @opt.grouped
 def pairs_command(
     first: Annotated[
-        str, typer.Argument(help="A text, or a file of pairs.", metavar="TEXT_A|FILE.csv")
+        str, typer.Argument(help="A text, or a table of pairs.", metavar="TEXT_A|FILE.csv")
     ],
     encoders: opt.EncoderOptions,
     output: opt.OutputOptions,
     second: Annotated[
         str | None, typer.Argument(help="The other text.", metavar="[TEXT_B]")
     ] = None,
-    draws: int = opt.option(100, "Number of random real words to compare each pair with."),
+    draws: int = opt.option(100, "Number of random real words to compare each edit with."),
     forecast: bool = opt.FORECAST,
 ) -> None:
     """How different are two similar texts to a model?
 
-    A file has the columns a,b or text,word,replacement, and optionally kind.
+    A table has the columns a,b or text,word,replacement, and optionally kind.
 
     Example: wordsway pairs "The drug is safe." "The drug is unsafe." --model minilm --model mpnet
     """
     if second is None and not Path(first).suffix:
         raise InputError(
-            "two texts, or a table of pairs", repr(first[:40]), 'write both: "It is." "It is not."'
+            "two texts, or a table of pairs", repr(first[:40]), 'pass both: "It is." "It is not."'
         )
     models, how = encoders.models, encoders.how | {"draws": draws}
     with progress_line("loading the model") as progress:
@@ -60,14 +60,15 @@ class AuditOptions:
 
     data: str = opt.option(
         "gold",
-        "gold (triples that come with wordsway), one domain of gold (everyday, medical, legal, "
-        "finance, support), imdb, or a file of triples (columns text,rewording,change,kind), "
-        "pairs (a,b,kind), queries (query,document,query2,document2) or texts.",
+        "gold (triples that come with wordsway), one of its domains (everyday, medical, legal, "
+        "finance, support), imdb (reviews), or a file of triples (columns "
+        "text,rewording,change,kind), pairs (a,b,kind), queries (query,document,query2,document2) "
+        "or texts.",
     )
     kinds: list[str] | None = opt.option(
-        None, "A kind of meaning-changing edit; may be repeated.", "--kind"
+        None, "A kind of meaning-changing edit; all by default; may be repeated.", "--kind"
     )
-    texts: int | None = opt.option(None, "Texts per kind; default 200, or 40 with --quick.")
+    texts: int | None = opt.option(None, "Texts per kind; 200 by default, 40 with --quick.")
     quick: bool = opt.flag("--quick", "At most 40 texts per kind instead of 200.")
     target: str = opt.option(
         "cosine",
@@ -75,18 +76,23 @@ class AuditOptions:
         "next-token.",
     )
     draws: int = opt.option(2, "Number of random real words to compare each edit with.")
-    local: int | None = opt.deprecated("--local", "use local= in Python")
+    local: int | None = opt.deprecated("--local", "it has no effect; use wordsway words")
     threshold: list[float] | None = opt.option(
         None, "Also report the errors at this cosine threshold; may be repeated."
     )
     should_flip: list[str] | None = opt.option(
-        None, "A kind of edit that should change a classifier's label.", "--should-flip"
+        None,
+        "With --target logits: a kind of edit that should change the label; may be repeated.",
+        "--should-flip",
     )
     should_stay: list[str] | None = opt.option(
-        None, "A kind of edit that should not change a classifier's label.", "--should-stay"
+        None,
+        "With --target logits: a kind of edit that should not change the label; may be repeated.",
+        "--should-stay",
     )
     baselines: bool = opt.option(
-        True, "Also measure word overlap, mean word vectors and random weights."
+        True,
+        "Also measure the baselines: word overlap, mean of word vectors, twin with random weights.",
     )
 
 
@@ -101,17 +107,18 @@ def audit_command(
     run: AuditRun,
     audited: AuditOptions,
     documents: str | None = opt.option(
-        None, "File of documents; also report how edits of a text change their ranks."
+        None, "File of documents; also report how edits of a query change their ranks."
     ),
     fail_under: list[str] | None = opt.option(
         None,
-        "LEVEL.KIND=X, such as rewording.negation=0.5: exit with 1 if a score is below X. With "
-        "--target logits also flips.KIND=X and stays.KIND=X, shares of labels.",
+        "Gate LEVEL.KIND=X, such as rewording.negation=0.5: exit with 1 if the score is below X. "
+        "With --target logits also flips.KIND=X and stays.KIND=X: the share of edits that change, "
+        "or do not change, the label. May be repeated.",
     ),
 ) -> None:
-    """Is a rewording of a text closer to it than a small change of its meaning?
+    """Is a rewording of a text closer to it than a change of its meaning?
 
-    Also reports the effect of harmless edits and word overlap, cosine thresholds and blind spots.
+    Also reports the effect of harmless edits, cosine thresholds, and blind spots.
 
     An interrupted audit resumes with the same command.
 
@@ -170,30 +177,33 @@ class LengthOptions:
 
     data: str = opt.option(
         "imdb",
-        "Where edited sentences come from: imdb (reviews), a file of documents, gold or one of "
-        "its domains, or a file of triples (text,rewording,change) or pairs (a,b,kind).",
+        "Source of the sentences: imdb (reviews), gold (triples that come with wordsway), one of "
+        "its domains, or a file of documents, triples (text,rewording,change) or pairs (a,b,kind).",
     )
     kinds: list[str] | None = opt.option(
         None,
-        "A kind of meaning-changing edit; may be repeated; default negation, and all kinds of a "
+        "A kind of meaning-changing edit; may be repeated. Default: negation, or all kinds of a "
         "file of triples or pairs.",
         "--kind",
     )
     windows: str | None = opt.option(
-        None, "Lengths of the texts, in sentences; default 1,2,4,8,16, fewer for small tables."
+        None, "Lengths of the texts, in sentences; 1,2,4,8,16 by default, fewer for small tables."
     )
-    texts: int | None = opt.option(None, "Number of texts; default 200, or 40 with --quick.")
+    texts: int | None = opt.option(None, "Number of texts; 200 by default, 40 with --quick.")
     quick: bool = opt.flag("--quick", "40 texts instead of 200.")
     host: str | None = opt.option(
         None,
-        "Text around the sentence: own (its document), filler (other texts of the data) or "
-        "a file of documents.",
+        "Text around the sentence: own (its document), filler (other texts of the data) or a file "
+        "of documents.",
     )
-    place: str = opt.option("own", "Place of the sentence: own, beginning, middle or end.")
+    place: str = opt.option(
+        "own", "Place of the sentence in the text: own, beginning, middle or end."
+    )
     target: str = opt.option("pooled", "Output to measure: pooled, last-token or a layer's number.")
-    level: float = opt.option(0.05, "The cosine distance below which a change counts as invisible.")
+    level: float = opt.option(0.05, "Cosine distance below which a change is invisible.")
     baselines: bool = opt.option(
-        True, "Also measure random weights, mean word vectors and random maps."
+        True,
+        "Also measure the baselines: twin with random weights, mean of word vectors, random maps.",
     )
 
 
@@ -210,7 +220,7 @@ def length_command(
 ) -> None:
     """How long can a text be before one word drowns?
 
-    Puts an edited sentence into longer and longer texts, and reports by which law its effect fades.
+    Edits one sentence, lets the text around it grow, and reports how the effect of the edit decays.
 
     An interrupted run resumes with the same command.
 

@@ -121,14 +121,14 @@ class TrialOptions:
     positions: str | None = option(
         None,
         "Rows that may change: all; words (all but special tokens and padding); row numbers "
-        "(0,3); or words of the text (word:3). Default: row 0, or the first word if measure "
-        "reads real text.",
+        "(0,3); or words of the text (word:3). Default: row 0; for measure on real text, the "
+        "first word.",
     )
     trials: int = option(1, "Number of independent draws of text and weights.")
     seed: int = SEED
     data: str = option(
         "gaussian",
-        "gaussian, imdb, imdb:MODEL, or a CSV, TSV, JSONL, Parquet or text file or folder.",
+        "Texts: gaussian, imdb, imdb:MODEL, or a file (CSV, TSV, JSON, Parquet, text) or folder.",
         group=TEXTS,
     )
     model: str | None = option(
@@ -136,8 +136,8 @@ class TrialOptions:
     )
     padding: str | None = option(
         None,
-        "none: use only texts of at least n tokens; pad: pad shorter texts; paper: use "
-        "texts of under 240 tokens, padded, with balanced labels.",
+        "none: use only texts of at least n tokens; pad: pad shorter texts; paper: use texts of "
+        "under 240 tokens, padded to 256, with balanced labels.",
         group=TEXTS,
     )
 
@@ -179,21 +179,21 @@ class ProbeOptions:
     layer: str = option("last", "Layer to measure: 0 (the input) to L, or last.")
     target: str = option(
         "layer",
-        "Output to measure: layer (see --layer), all (all layers), pooled (the text's "
-        "embedding), cosine, logits or next-token.",
+        "Output to measure: layer (see --layer), all (all layers), pooled (the text's embedding), "
+        "cosine (1 − cosine of embeddings), logits (of a classifier) or next-token.",
     )
     tiers: list[str] | None = option(
         None,
-        "Measure to compute: mean-local (mean over small changes), local (worst small "
-        "change), real-words (replacement by real words) or curve (worst change by length); "
-        "may be repeated. Default: the first three for short texts; mean-local, and real-words "
-        "for some words, for long texts; mean-local for a corpus.",
+        "Tier to measure: mean-local (mean over small changes), local (worst small change), "
+        "real-words (replacement by real words) or curve (largest change up to each reach); may "
+        "be repeated. Default: the first three for short texts; mean-local, and real-words for "
+        "some words, for long texts; mean-local for a corpus.",
         "--tier",
     )
     reach: float | None = option(
-        None, "Maximum length ρ of the change Δ, relative to the word's embedding."
+        None, "Maximum length ρ of Δ, relative to the word's embedding; implies --tier curve."
     )
-    draws: int | None = option(None, "Real words to try in place of each word; 32 by default.")
+    draws: int | None = option(None, "Number of real words to try per word; 32 by default.")
     seed: int = SEED
     scaling: str | None = deprecated("--scaling", "use scaling= in Python")
     passes: int | None = deprecated("--passes", "use passes= in Python")
@@ -230,12 +230,14 @@ class EndpointOptions:
 
     endpoint: str | None = option(
         None,
-        "URL of an OpenAI-compatible server, such as https://host/v1; --model then names one "
-        "of its models.",
+        "URL of an OpenAI-compatible server, such as https://host/v1; --model is then the name of "
+        "one of its models.",
     )
     key_env: str | None = option(None, "Environment variable with the endpoint's API key.")
-    max_texts: int | None = option(None, "Refuse to send more new texts than this to the endpoint.")
-    fresh: bool = flag("--fresh", "Remove the endpoint's stored vectors and send all texts again.")
+    max_texts: int | None = option(
+        None, "Refuse a run that sends more new texts than this to the endpoint."
+    )
+    fresh: bool = flag("--fresh", "Discard the endpoint's stored vectors and send all texts again.")
 
     def models_of(self, names: list[str]) -> list[Any]:
         """The names of models, or the models of these names at the endpoint."""
@@ -244,7 +246,7 @@ class EndpointOptions:
                 raise InputError(
                     "--endpoint with --key-env, --max-texts and --fresh",
                     "none",
-                    "name the endpoint's address",
+                    "pass --endpoint URL",
                 )
             return list(names)
         from wordsway.models.endpoint import Endpoint
@@ -265,7 +267,9 @@ class EncoderOptions(EndpointOptions):
     """Models that turn texts into vectors, here or at an endpoint, and how they read texts."""
 
     model: list[str] | None = option(
-        None, f"{_MODEL}, or python:module:function, which runs your code; may be repeated."
+        None,
+        f"{_MODEL}, or python:module:function, which runs your code; minilm by default; may be "
+        "repeated.",
     )
     seed: int = SEED
     encoding: str | None = ENCODING
@@ -286,7 +290,7 @@ class EncoderOptions(EndpointOptions):
 
 def folder(default: Any = ...) -> Any:
     """The option that names the folder of a long run."""
-    return option(default, "Folder for results; the same command resumes there.", group=OUTPUT)
+    return option(default, "Folder for results; the same command resumes the run.", group=OUTPUT)
 
 
 @dataclass(frozen=True)
@@ -414,7 +418,9 @@ def parse_positions(text: str) -> str | tuple[int | str, ...]:
         return tuple(part if part.startswith("word:") else int(part) for part in parts)
     except ValueError:
         raise InputError(
-            "positions as all, words, numbers like 0,3 or word:3", repr(text), "count words from 0"
+            "positions as all, words, numbers like 0,3 or word:3",
+            repr(text),
+            "count rows and words from 0",
         ) from None
 
 

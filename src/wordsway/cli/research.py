@@ -27,7 +27,7 @@ class SetOptions:
         "Shape of the set of Δ: l2 (default), linf, l1 or shell. Without --radius it is the "
         "largest such set inside the ball of radius √d.",
     )
-    together: str | None = opt.option(None, "Rows that change together: 0,3 or 0-7.")
+    together: str | None = opt.option(None, "Rows that change together, such as 0,3 or 0-7.")
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class MoveOptions:
         "--certificate/--no-certificate", "Also compute the upper bound.", default=True
     )
     average: int | None = opt.option(
-        None, "Also average over this number of random Δ (and real words) per row."
+        None, "Number of random Δ (and real words) per row to average over, too."
     )
 
 
@@ -67,6 +67,9 @@ def measure_command(
     as_json: bool = opt.AS_JSON,
 ) -> None:
     """Measure how far one word can move a random map.
+
+    S is the largest relative change of the map's features when one row of the text changes by Δ,
+    ‖Δ‖ ≤ √d.
 
     Prints an interval for S: the largest value found, and a certified upper bound.
 
@@ -91,8 +94,8 @@ def measure_command(
     print_result(result, as_json)
     if proof is not None and not proved:
         raise WordswayError(
-            "no proof was written: the verifier does not cover this map or this question, so the "
-            "upper bound rests on float64"
+            "no proof was written: the verifier does not support this map or this request, so the "
+            "upper bound is not verified"
         )
     if result.interrupted:
         raise typer.Exit(1)
@@ -105,17 +108,20 @@ def learn_command(
     columns: opt.ColumnOptions,
     within: SetOptions,
     train: int = opt.option(..., "Number of training texts."),
-    update: str = opt.option("fine-tune", "fine-tune or retrain."),
+    update: str = opt.option("fine-tune", "Update of the model: fine-tune or retrain."),
     loss: str = opt.option("direct", "Loss that Δ minimises: align, direct or penalised."),
     penalty: float = opt.option(0.0, "Weight of the penalty, with --loss penalised."),
-    real_words: bool = opt.flag("--real-words", "Also try every word of the model's vocabulary."),
+    real_words: bool = opt.flag(
+        "--real-words", "Also try every word of the model's vocabulary in place of the word."
+    ),
     forecast: bool = opt.FORECAST,
     as_json: bool = opt.AS_JSON,
 ) -> None:
-    """Measure the error after one word of a text changes and its label flips.
+    """Can a model learn that one word flips the label?
 
-    A model that interpolates its training texts is fine-tuned or retrained on one more text, then
-    tested on that text with one word changed.
+    A model that interpolates its training texts is fine-tuned or re-trained on one more text. Then
+    one word of that text changes, by the Δ that minimises the loss, and the text's label flips.
+    Prints the error on the changed text.
 
     Gaussian texts are labelled by a linear teacher; a corpus is padded as in the paper.
 
@@ -135,12 +141,12 @@ def learn_command(
 
 
 def verify_command(
-    file: Annotated[Path, typer.Argument(help="A proof, as measure --proof writes it.")],
+    file: Annotated[Path, typer.Argument(help="A proof that measure --proof wrote.")],
     as_json: bool = opt.AS_JSON,
 ) -> None:
     """Verify a proof in ball arithmetic, and print the bound that it proves.
 
-    Exit status: 0 if every inequality holds, otherwise 1 with the first one that fails.
+    Exit status: 0 if every inequality holds, otherwise 1, and the first one that fails is named.
 
     Example: wordsway verify raf.proof
     """
@@ -168,12 +174,14 @@ def reproduce_command(
     ] = None,
     quick: bool = opt.flag(
         "--quick",
-        "A subset: d = 192, 3 trials (2-right: d = 768; 4: 10 trials and 5: 6, d = 384).",
+        "A subset: d = 192 and 3 trials (2-right: d = 768; 4 and 5: d = 384, 10 and 6 trials).",
     ),
     seed: int = opt.SEED,
-    text: Path | None = opt.option(None, "File with the text of Figure 3.3, such as an abstract."),
+    text: Path | None = opt.option(
+        None, "File with your text for Figure 3.3, such as an abstract."
+    ),
     style: str = opt.option(
-        "screen", '"screen", or "icml": PNG and PDF in column or text width, serif.'
+        "screen", "screen, or icml: PNG and PDF for print, in column or text width, with serifs."
     ),
 ) -> None:
     """Reproduce the paper's figures, with bands of ± 1 sd, theory curves and certificates.
@@ -220,18 +228,20 @@ def reproduce_command(
 
 @opt.grouped
 def sweep_command(
-    file: Annotated[Path, typer.Argument(help="Description of the grid.", metavar="FILE.toml")],
+    file: Annotated[
+        Path, typer.Argument(help="The grid; see examples/grid.toml.", metavar="FILE.toml")
+    ],
     run: opt.RunOptions,
     shard: str | None = opt.option(
-        None, "Part of the grid to run, as INDEX/COUNT: 3/64.", group=opt.RUNNING
+        None, "Part of the grid to run, as INDEX/COUNT, such as 3/64.", group=opt.RUNNING
     ),
     merge: list[Path] | None = opt.option(
         None,
-        "Results folder of another run whose cells to add first; may be repeated.",
+        "Folder of another run, whose cells are added first; may be repeated.",
         group=opt.RUNNING,
     ),
 ) -> None:
-    """Measure a grid of random maps that a TOML file describes.
+    """Measure random maps over the grid that a TOML file describes.
 
     An interrupted sweep resumes with the same command.
 

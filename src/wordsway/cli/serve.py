@@ -18,17 +18,17 @@ def serve_command(
     ] = None,
     host: str = option(
         "127.0.0.1",
-        "Address to listen on: 127.0.0.1 for this machine only, 0.0.0.0 for other machines "
-        "too, which need the printed token.",
+        "Address to listen on: 127.0.0.1 for this machine only; 0.0.0.0 also for other machines, "
+        "which need the printed token.",
     ),
     no_open: bool = flag("--no-open", "Do not open a browser."),
     model: list[str] | None = option(
-        None, "Additional model, a Hugging Face id or folder; may be repeated."
+        None, "An additional model: a Hugging Face id or folder; may be repeated."
     ),
-    store: Path | None = option(None, "Folder for results of the Theory page."),
-    audits: Path = option(Path("out"), "Folder to read audits from and write them to."),
+    store: Path | None = option(None, "Folder that stores the results of the Theory tab."),
+    audits: Path = option(Path("out"), "Folder of audits, to read and to write."),
 ) -> None:
-    """Show words, attention, theory, audits and lengths in a browser; Ctrl-C stops the server.
+    """Explore words, attention, theory, audits and lengths in a browser; Ctrl-C stops the server.
 
     Example: wordsway serve --port 8421 --no-open
     """
@@ -45,7 +45,7 @@ def serve_command(
 
 
 def playground_command(
-    out: Path = option(Path("playground.html"), "A file that ends in .html."),
+    out: Path = option(Path("playground.html"), "File to write; its name ends in .html."),
 ) -> None:
     """Write an interactive page about random attention as one self-contained file."""
     from wordsway.core.format import format_bytes

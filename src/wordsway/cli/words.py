@@ -29,13 +29,13 @@ def words_command(
         "--color",
     ),
     word: list[str] | None = opt.option(
-        None, "Measure only this word, by spelling or number; may be repeated."
+        None, "Measure only this word, by spelling or number (from 0); may be repeated."
     ),
     cut: bool = opt.CUT,
-    twin: bool = opt.flag("--twin", "Also measure the same architecture with random weights."),
-    swaps: int = opt.option(
-        0, "Number of words for which to search for the worst real replacements."
+    twin: bool = opt.flag(
+        "--twin", "Also measure the twin: the same architecture with random weights."
     ),
+    swaps: int = opt.option(0, "Number of words whose worst real replacements are searched, too."),
     memory: float = opt.option(2.0, "Memory budget in addition to the model, in GiB."),
     deltas: bool = opt.flag(
         "--deltas", "Include the change Δ of every word in the JSON.", opt.OUTPUT
@@ -90,13 +90,13 @@ def swap_command(
     output: opt.OutputOptions,
     text: str | None = opt.TEXT,
     word: str | None = opt.option(
-        None, "Word to replace, by spelling or number; the last word by default."
+        None, "Word to replace, by spelling or number (from 0); the last word by default."
     ),
     model: str = opt.MODEL,
     target: str = opt.option(
         "last",
-        "Output to measure: a layer's number, last, all (all layers), pooled, cosine, logits "
-        "or next-token.",
+        "Output to measure: a layer's number, last, all (all layers), pooled (the text's "
+        "embedding), cosine, logits (of a classifier) or next-token.",
         "--target",
         "--layer",
     ),
@@ -105,14 +105,14 @@ def swap_command(
         "words", "Candidates: words (alphabetic) or all (every whole-word token)."
     ),
     any_case: bool | None = opt.deprecated("--any-case", "use keep_case=False in Python"),
-    among: Path | None = opt.option(None, "File of candidates to use instead, one per line."),
+    among: Path | None = opt.option(None, "File of your own candidates, one per line."),
     exhaustive: bool = opt.flag(
         "--exhaustive", "Evaluate every candidate exactly, which takes minutes."
     ),
     flip: bool = opt.flag("--flip", "With --target logits: only words that flip the label."),
     plausible: bool = opt.flag(
         "--plausible",
-        "Only words that fit the context: likely under a language model (the model's own head, "
+        "Only words that are likely in that place, by a language model (the model's own head, "
         "bert-base or smollm2).",
     ),
     cut: bool = opt.CUT,

@@ -121,16 +121,14 @@ Reach = Annotated[float, Within(1e-6, 1e6, "1 lets Δ be as long as the word's o
 FilePath = Annotated[
     str | Path,
     Condition(
-        "that a file can have",
+        "that can name a file",
         lambda value: str(value) != "" and "\0" not in str(value),
         "name a file or a folder",
     ),
 ]
 OneText = Annotated[
     str,
-    Condition(
-        remedy="ask about each: for text in texts, with one ws.Probe for all; decode bytes first"
-    ),
+    Condition(remedy="pass one text at a time, with one ws.Probe for all; decode bytes first"),
 ]
 Seed = Annotated[int, Condition(remedy="pass 0, 1, 2, …")]
 Several = Annotated[Sequence[Item], Condition("that is not empty", lambda value: len(value) > 0)]

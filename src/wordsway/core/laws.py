@@ -362,7 +362,7 @@ def _curves(n: Any, lower: Any, upper: Any) -> tuple[np.ndarray, np.ndarray, np.
             "pass lists or arrays",
         )
     if rest and bool((rest[0] < low).any()):
-        raise InputError("lower ≤ upper", "upper ends below lower ones", "exchange them")
+        raise InputError("lower ≤ upper", "upper ends below lower ones", "swap them")
     return sizes, low, rest[0] if rest else None
 
 

@@ -38,7 +38,7 @@ def use_renderer(load: Callable[[], ModuleType]) -> None:
 
 def _renderer() -> Any:
     if _load_renderer is None:
-        raise WordswayError("nothing here shows results: import wordsway first")
+        raise WordswayError("no renderer is loaded: import wordsway first")
     return _load_renderer()
 
 

@@ -110,7 +110,7 @@ class Sample:
             raise InputError(
                 f"a reading of {len(X)} tokens, one per row",
                 f"{len(reading.tokens)} tokens",
-                "read the same tokens",
+                "pass the reading of the same tokens",
             )
         if words is None and reading is not None:
             words = [reading.surface(row) for row in range(len(X))]
@@ -214,7 +214,7 @@ class Sample:
         row = finite_matrix([float64(vector, "a word's vector").tolist()], "a word's vector")
         if row.shape[1] != self.d:
             raise InputError(
-                f"a vector of {self.d} numbers", f"{row.shape[1]}", "embed the word as the text is"
+                f"a vector of {self.d} numbers", f"{row.shape[1]}", "embed the word like the text"
             )
         i = self.n if type(i) is int and i == self.n else self.position(i)
         words = None if self.words is None else [*self.words[:i], "", *self.words[i:]]

@@ -40,7 +40,13 @@ class Option:
             raise InputError(expected(self.name, hint), repr(value), "leave it out")
 
 
-WEIGHTS = Option("weights", str, None, "Law of the weights; gaussian by default.", OneOf(LAWS))
+WEIGHTS = Option(
+    "weights",
+    str,
+    None,
+    f"Law of the weights: {', '.join(LAWS)}; gaussian by default.",
+    OneOf(LAWS),
+)
 
 
 @dataclass(frozen=True)

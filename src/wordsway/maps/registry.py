@@ -31,8 +31,10 @@ from wordsway.maps.wrappers import NORMS, Norm, NormedMap, Residual
 from wordsway.maps.wrappers import read_out as read
 
 RESIDUAL = Option("residual", bool, None, "Add the input: X + φ(X).")
-NORM = Option("norm", str, None, "Normalise each row, after the residual.", OneOf(NORMS))
-READ_OUT = Option("read_out", str, None, "Rows to return: all, mean, last, or a row's number.")
+NORM = Option(
+    "norm", str, None, "Normalise each row, after --residual: layer or rms.", OneOf(NORMS)
+)
+READ_OUT = Option("read_out", str, None, "Read-out: all (rows), mean, last, or a row's number.")
 
 
 def wrapped(

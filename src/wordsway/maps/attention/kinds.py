@@ -41,13 +41,13 @@ HEAD_SQUARES, HEAD_SQUARES_SINGLE = 7, 5
 
 POSITIVE, ANY = Within(0, above=True), Within(1, math.inf)
 OPTIONS = (
-    Option("scores", str, "softmax", "Score function, such as softmax.", OneOf(tuple(SCORES))),
+    Option("scores", str, "softmax", f"Scores: {', '.join(SCORES)}.", OneOf(tuple(SCORES))),
     Option("heads", int, None, "Number of heads; by default one matrix W, no heads.", Within(1)),
-    Option("mask", str, "none", "none, causal, window or padding.", OneOf(MASKS)),
-    Option("pe", str, "none", "Positional encoding, such as rope.", OneOf(POSITIONS)),
-    Option("temperature", float, None, "Divisor of the scores; 1 by default.", POSITIVE),
-    Option("window", int, None, "Attend only to keys nearer than this (mask window).", ANY),
-    Option("visible", int, None, "Number of leading keys to attend to (mask padding).", ANY),
+    Option("mask", str, "none", "Mask: none, causal, window or padding.", OneOf(MASKS)),
+    Option("pe", str, "none", f"Positional encoding: {', '.join(POSITIONS)}.", OneOf(POSITIONS)),
+    Option("temperature", float, None, "Number that divides the scores; 1 by default.", POSITIVE),
+    Option("window", int, None, "With mask window: attend only to keys nearer than this.", ANY),
+    Option("visible", int, None, "With mask padding: number of leading keys to attend to.", ANY),
     WEIGHTS,
 )
 

@@ -313,7 +313,7 @@ ACTIVATION = Option(
     "activation",
     str,
     None,
-    "Activation of every layer; relu by default.",
+    f"Activation of every layer: {', '.join(sorted(KNOWN))}; relu by default.",
     OneOf(tuple(sorted(KNOWN))),
 )
 

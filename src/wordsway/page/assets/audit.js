@@ -53,7 +53,7 @@ class Place {
     this.result = h("div", { class: "result", hidden: true }, this.about, h("p", { class: "soft" }, known.wording.what),
       h("h2", {}, "By level"), this.leaderboard, h("p", { class: "soft" }, known.levels.map((one) => `${one.title}: ${one.about} `), `matched overlap: ${known.wording.matched} Scores above 0.5 are orange, scores below are blue; names of baselines are grey.`),
       h("h2", { class: "gap" }, "By kind of change"), this.byKind, h("h2", { class: "gap" }, "Errors if a cosine threshold decides which texts mean the same"), this.thresholds,
-      h("h2", { class: "gap" }, "Blind spots"), h("p", { class: "soft" }, "Edits that change the meaning, but move the model less than an edit of the same text that preserves it."), this.spots, this.exports.element);
+      h("h2", { class: "gap" }, "Blind spots"), h("p", { class: "soft" }, "Edits that change the meaning, but move the model less than an edit of the same text that preserves the meaning."), this.spots, this.exports.element);
     this.status.element.before(this.folders, this.start);
     this.status.element.after(this.result);
     this.list();
@@ -91,7 +91,7 @@ class Place {
 
   receive(event) {
     if (event.command) this.exports.show(event.command, event.python);
-    if (event.kind === "started") this.status.working("Running the audit. Closing the page stops it; starting it again resumes it.");
+    if (event.kind === "started") this.status.working("Running the audit. Closing the page stops the audit; starting it again resumes it.");
     if (event.kind === "audit") this.draw(event.result);
   }
 

@@ -22,8 +22,8 @@ class Place {
   constructor(main, given) {
     this.state = { ...FIRST, ...given };
     this.status = new Status(() => { if (this.form) this.measure(false); else location.reload(); });
-    main.replaceChildren(h("h1", {}, "How long before one word drowns?"),
-      h("p", { class: "lead" }, "One sentence of a text is changed (is → is not). The text around it grows. How far does the change still move the model?"), this.status.element);
+    main.replaceChildren(h("h1", {}, "How long can a text be before one word drowns?"),
+      h("p", { class: "lead" }, "One sentence of a text is edited so that its meaning changes (is → is not). Then the text around it grows. How far does the change still move the model?"), this.status.element);
   }
 
   build(known, offered) {
@@ -36,10 +36,10 @@ class Place {
     const input = (name, label) => h("input", { "aria-label": label, value: state[name], size: 6, inputmode: "decimal" });
     this.fields = {
       data: choice("data", "Texts from", DATA), edit: choice("edit", "Edit", known.kinds), place: choice("place", "Place of the sentence", ["own", "beginning", "middle", "end"]),
-      texts: input("texts", "Number of texts"), level: input("level", "Level of cosine distance"), seed: input("seed", "Seed"),
+      texts: input("texts", "Number of texts"), level: input("level", "Cosine distance below which a change is invisible"), seed: input("seed", "Seed"),
     };
     this.baselines = h("input", { type: "checkbox", "aria-label": "Baselines", checked: state.baselines === "yes" });
-    const labels = { data: "Texts from", edit: "Edit", place: "Place", texts: "Texts", level: "Level", seed: "Seed" };
+    const labels = { data: "Texts from", edit: "Edit", place: "Place", texts: "Texts", level: "Invisible below", seed: "Seed" };
     this.form = h("form", { class: "ask card", onsubmit: (event) => { event.preventDefault(); this.measure(); } }, this.models,
       h("div", { class: "controls" }, Object.entries(this.fields).map(([name, element]) => field(labels[name], element)), field("Baselines", this.baselines),
         h("div", { class: "go" }, h("button", { type: "submit", class: "primary" }, "Measure"))),
@@ -85,12 +85,12 @@ class Place {
     const ticks = models[0].n.map((n) => Math.round(n));
     this.said.replaceChildren(...found.said.map((text) => h("p", { class: "headline" }, text)), ...found.beside.map((text) => h("p", { class: "soft" }, text)));
     this.change.replaceChildren(chart({ title: `How far the word alone moves the embedding (against a random word in its place), ${found.texts} texts`, width: Math.max(width, innerWidth < 640 ? 380 : 900), height: 380, logx: true, logy: true, xlabel: "tokens n", ylabel: "change", xticks: ticks,
-      series: [...models.map((one) => ({ name: `${one.name}: the whole change, moved positions included`, colour: colour(one), kind: "dotted", points: line(one, one.change) })), ...found.series].map((one) => one.points ? one : ({ name: one.name, colour: colour(one), kind: one.model ? undefined : one.colour === null ? "dotted" : "dashed", dots: one.model, points: line(one, one.word), upper: one.model ? one.word_high : undefined })) }));
+      series: [...models.map((one) => ({ name: `${one.name}: the whole change, with shifted positions`, colour: colour(one), kind: "dotted", points: line(one, one.change) })), ...found.series].map((one) => one.points ? one : ({ name: one.name, colour: colour(one), kind: one.model ? undefined : one.colour === null ? "dotted" : "dashed", dots: one.model, points: line(one, one.word), upper: one.model ? one.word_high : undefined })) }));
     this.shares.replaceChildren(chart({ title: "Share of texts", width, height: 260, logx: true, xlabel: "tokens n", ylabel: "share", xticks: ticks,
       series: models.flatMap((one) => [{ name: `${one.name}: moved more by the change than by a rewording`, short: one.name, colour: colour(one), points: line(one, one.auc) }, { name: `${one.name}: cosine above ${Number((1 - found.level).toPrecision(6))}`, colour: colour(one), kind: "dashed", points: line(one, one.below) }]) }));
     this.layers.replaceChildren(...found.layers.map((one) => chart({ title: `${one.name}: change ∝ n^−a by layer (0 keeps the word, 1 loses it as a mean does)`, width, height: 240, xlabel: "layer", ylabel: "a",
       series: Object.entries(one.rates).map(([name, points], at) => ({ name, colour: ["#CC79A7", "#E69F00", "#56B4E9"][at], points })) })));
-    this.table.replaceChildren(numbers(["model", "tokens", "word alone", "change", "median cosine", "moved more than by a rewording", "above the level"], found.series.flatMap((one) => one.n.map((n, at) =>
+    this.table.replaceChildren(numbers(["model", "tokens", "word alone", "change", "median cosine", "discrimination", "invisible"], found.series.flatMap((one) => one.n.map((n, at) =>
       [one.name, String(Math.round(n)), number(one.word[at]), number(one.change[at]), number(one.cosine[at]), one.auc.length ? number(one.auc[at]) : "–", number(one.below[at])]))));
     this.result.hidden = false;
   }

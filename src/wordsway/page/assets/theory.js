@@ -44,13 +44,13 @@ class Place {
     this.maps = h("div", { class: "maps", role: "group", "aria-label": "Maps" }, known.map((kind) => this.map(kind)));
     const input = (name, label, more = {}) => h("input", { "aria-label": label, value: state[name], size: 6, ...more });
     this.n = input("n", "Lengths n", { size: 18, pattern: "[0-9 ,]+" });
-    this.d = input("d", "Width d", { inputmode: "numeric", pattern: "[0-9]{1,4}" });
+    this.d = input("d", "Dimension d", { inputmode: "numeric", pattern: "[0-9]{1,4}" });
     this.trials = input("trials", "Trials", { inputmode: "numeric", pattern: "[0-9]{1,2}" });
     this.seed = input("seed", "Seed", { inputmode: "numeric", pattern: "[0-9]{1,9}" });
     this.data = h("select", { "aria-label": "Data" }, option("gaussian", "Gaussian texts", state.data), option("imdb", "IMDb reviews (MiniLM)", state.data));
-    this.axes = h("select", { "aria-label": "Axes", onchange: () => { this.state.axes = this.axes.value; this.save(); this.draw(); } }, option("log", "logarithmic", state.axes), option("plain", "plain", state.axes));
+    this.axes = h("select", { "aria-label": "Axes", onchange: () => { this.state.axes = this.axes.value; this.save(); this.draw(); } }, option("log", "logarithmic", state.axes), option("plain", "linear", state.axes));
     this.form = h("form", { class: "ask card", onsubmit: (event) => { event.preventDefault(); this.measure(); } }, this.maps,
-      h("div", { class: "controls" }, field("Lengths n", this.n), field("Width d", this.d), field("Data", this.data), field("Trials", this.trials), field("Seed", this.seed), field("Axes", this.axes),
+      h("div", { class: "controls" }, field("Lengths n", this.n), field("Dimension d", this.d), field("Data", this.data), field("Trials", this.trials), field("Seed", this.seed), field("Axes", this.axes),
         h("div", { class: "go" }, h("button", { type: "submit", class: "primary" }, "Draw"))));
     this.plot = h("div", { class: "slot tall" });
     this.claims = h("div", { class: "scroll" });

@@ -9,8 +9,8 @@ import { WordPanel } from "./word.js";
 const EXAMPLE = "I love her much";
 const USUAL = { model: "minilm", layer: "last", target: "layer", tiers: "", seed: "0" };
 const TARGETS = {
-  layer: "hidden states of a layer", all: "average over all layers", pooled: "the text's embedding",
-  cosine: "the embedding's direction (cosine)", logits: "a classifier's logits", "next-token": "next-token probabilities",
+  layer: "one layer", all: "all layers (root mean square)", pooled: "the text's embedding (pooled)",
+  cosine: "the text's embedding (1 − cosine)", logits: "a classifier's logits", "next-token": "next-token probabilities",
 };
 const ALL = "mean-local,local,real-words,curve";
 const TIERS = {
@@ -47,19 +47,19 @@ class Place extends HeatMap {
       option(one.name, one.here ? one.name : `${one.name} (downloads ${Math.round(one.bytes / 1e6)} MB)`, state.model)));
     this.target = h("select", { "aria-label": "Target", onchange: () => this.layers() }, Object.entries(TARGETS).map(([value, name]) => option(value, name, state.target)));
     this.layer = h("input", { "aria-label": "Layer", value: state.layer, size: 4, pattern: "last|input|[0-9]{1,3}", title: "last, input, or a number" });
-    this.tiers = h("select", { "aria-label": "What to measure" }, Object.entries(TIERS).map(([value, name]) => option(value, name, state.tiers)));
+    this.tiers = h("select", { "aria-label": "Tiers" }, Object.entries(TIERS).map(([value, name]) => option(value, name, state.tiers)));
     this.seed = h("input", { "aria-label": "Seed", value: state.seed, size: 4, inputmode: "numeric", pattern: "[0-9]{1,9}" });
     this.compare = h("button", { type: "button", class: "plain", "aria-expanded": String(!this.second.hidden), onclick: () => this.toggle() }, this.second.hidden ? "Compare with a second text" : "Remove the second text");
     this.layerField = field("Layer", this.layer);
     this.form = h("form", { class: "ask card", onsubmit: (event) => { event.preventDefault(); this.measure(); } },
       h("div", { class: "texts" }, h("div", { class: "field wide" }, h("span", {}, "Text"), this.text), this.second),
-      h("div", { class: "controls" }, field("Model", this.model), field("Target", this.target), this.layerField, field("Measure", this.tiers), field("Seed", this.seed),
+      h("div", { class: "controls" }, field("Model", this.model), field("Target", this.target), this.layerField, field("Tiers", this.tiers), field("Seed", this.seed),
         h("div", { class: "go" }, h("button", { type: "submit", class: "primary" }, "Measure"), this.compare)));
     this.exports = new Export(this.status, () => ({ words: this.body() }));
     this.more.append(this.exports.element);
     this.result = h("div", { class: "result", hidden: true }, this.stage);
     main.replaceChildren(h("h1", {}, "How far does each word move the model?"),
-      h("p", { class: "lead" }, "Enter a text. Each word is changed while the others stay the same; its colour shows how far that moves the model's representation of the text. The default measure, mean local, is the average response to small changes of the word."),
+      h("p", { class: "lead" }, "Enter a text. Each word is changed while the others stay the same; its colour shows how far that moves the model's representation of the text. The default tier, mean local, is the average response to small changes of the word."),
       this.form, this.status.element, this.result);
     this.layers();
     addEventListener("popstate", () => location.reload());
@@ -110,7 +110,7 @@ class Place extends HeatMap {
     this.card.clear();
     if (await this.status.follow("/api/words", this.body(), (event) => this.receive(event), this.result, (error) => this.failed(error))) {
       const seconds = this.texts[0].result.seconds;
-      this.status.done(`${plural(this.texts[0].result.words.length, "word")}, ${this.texts[0].result.tiers.length === 1 ? "one measure" : `${this.texts[0].result.tiers.length} measures`}, ${seconds.toFixed(1)} s`);
+      this.status.done(`${plural(this.texts[0].result.words.length, "word")}, ${this.texts[0].result.tiers.length === 1 ? "one tier" : `${this.texts[0].result.tiers.length} tiers`}, ${seconds.toFixed(1)} s`);
       if (this.state.word !== "" && this.state.word !== undefined && this.texts[0].result.words[this.state.word]) this.choose(Number(this.state.word), 0);
     }
   }

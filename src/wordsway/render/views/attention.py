@@ -17,8 +17,8 @@ from wordsway.render.views.common import model_name, provenance
 MEANINGS = {
     "change": "How far the layer moves, relative to its size. Where a few tokens hold most of its "
     "norm, every token counts the same.",
-    "noise": "The same when random numbers of the same length are added to the word, on average.",
-    "times": "The ratio of both.",
+    "noise": "The same for random Δ of the same length, on average.",
+    "times": "Change divided by noise.",
 }
 
 
@@ -104,7 +104,7 @@ def _moved(result: Attracted) -> str:
     if result.word is not None:
         start, end = word_spans(result.text)[result.word]
         name, which = result.text[start:end], f"word {result.word}"
-    return f"“{name}” ({which}) moved so that {heads} to it"
+    return f"“{name}” ({which}) changed so that {heads} to it"
 
 
 def _shown(result: Attracted) -> str:
@@ -117,7 +117,7 @@ def _layers(result: Attracted) -> Chart:
     layers = list(range(len(result.profile)))
     curves = [
         Curve("this Δ", layers, result.profile, colour=1),
-        Curve("noise of its norm", layers, result.noise, colour=0, dashed=True),
+        Curve("random Δ of its length", layers, result.noise, colour=0, dashed=True),
     ]
     title, x_label = "relative change of hidden states", "layer (0 is the input)"
     return Chart([Panel(title, curves, x_label=x_label, y_label="")])

@@ -20,12 +20,14 @@ from wordsway.render.numbers import small, whole_percent
 from wordsway.render.views.common import band, models_facts, provenance, refused_rows
 from wordsway.render.views.pairs import in_place, marked_change
 
-#: The colour of models without understanding.
+#: The colour of baselines.
 GREY = "grey"
 #: Blind spots per model, edits per kind, and characters of a document.
 SPOTS, EXAMPLES, DOCUMENT = 3, 5, 160
 #: Texts that a point of a chart, or a row of numbers of a kind, rests on, at least.
 POINT = 5
+#: The roles of edits, as they are called outside of JSON.
+ROLE_NAMES = {"turning": "meaning-changing", "keeping": "meaning-preserving"}
 #: What a score of each level is called in tables and on axes, and what it means.
 LEVEL_NAMES = {
     "rewording": "rewording",
@@ -48,13 +50,14 @@ AXIS = {
 WHAT = (
     "Each text has a small change that alters its meaning (is → is not, 5 mg → 50 mg) and edits "
     "that preserve it, from one harmless word (film → movie) to a rewording of the whole text. The "
-    "score is the share of comparisons in which the change moves the model more: 1 always, 0 never."
+    "score is the share of comparisons in which the change moves the model more (1: always, 0: "
+    "never)."
 )
 SWAPPED = (
     "Most changes share fewer words with their texts than the rewordings do: are the columns "
     "rewording and change swapped?"
 )
-NO_THRESHOLD = "No threshold works (two errors that add up to 100 % are a coin's)."
+NO_THRESHOLD = "No threshold works: a coin toss also has errors that add up to 100 %."
 ACROSS = (
     "The score compares a change with rewordings of the same text. A threshold is one number for "
     "all texts, so it may fail where the score is high."
@@ -85,10 +88,10 @@ def audit_view(audit: Audit) -> b.ResultView:
         *_flips(audit),
         *(_spots(audit, model) for model in audit.models if model.blind_spots),
         *_numbers(audit),
-        b.Fold("Every kind, from layer to layer", layers, terminal=False),
+        b.Fold("Scores of every kind by layer", layers, terminal=False),
         *_overlap(audit),
         *_ranks(audit),
-        b.Fold("edits that were used", [_examples(audit)], open=False, terminal=False),
+        b.Fold("Edits that were used", [_examples(audit)], open=False, terminal=False),
         *refused_rows(audit.refused),
         *([b.warning(repeated_rows(audit.repeated))] if audit.repeated else []),
         b.source(f"{about}{unused} · {format_seconds(audit.seconds)}"),
@@ -280,7 +283,7 @@ def equal_sentence(equal: Mapping[str, Any]) -> str:
     wrong = (equal["accepted_changes"] + equal["rejected_rewordings"]) / 2
     return (
         f"both errors are equal at a threshold of {equal['threshold']:.3f}, where {percent(wrong)} "
-        f"of either kind are wrong (50 %: a coin), on {equal['texts']:,} texts."
+        f"of either kind are wrong (50 %: a coin toss), on {equal['texts']:,} texts."
     )
 
 
@@ -305,10 +308,10 @@ def strict_sentence(strict: Mapping[str, Any]) -> str:
 def closer_sentence(closer: Mapping[str, int]) -> str:
     """The number of blind spots in words, from ``closer_changes`` of a model's JSON."""
     different = closer.get("different")
-    which = "" if different is None else f" of {different:,} different edits"
+    which = "" if different is None else f" ({different:,} different edits)"
     return (
         f"{closer['count']:,} of {closer['of']:,} changes move the model less than an edit that "
-        f"preserves the meaning. Examples{which}, at most ten"
+        f"preserves the meaning{which}; at most ten are shown"
     )
 
 
@@ -385,7 +388,7 @@ def percent(share: float | None) -> str:
 
 
 def _above(score: KindScore) -> str:
-    """The mean percentile of turning edits, with its interval."""
+    """The mean percentile of meaning-changing edits, with its interval."""
     if score.percentile is None or score.percentile_low is None or score.percentile_high is None:
         return "–"
     ends = f"{score.percentile_low:.0f}–{score.percentile_high:.0f}"
@@ -393,20 +396,20 @@ def _above(score: KindScore) -> str:
 
 
 def _layers(score: LevelScore) -> str:
-    """The first and the last layer that separates turning from keeping edits."""
+    """The first and the last layer that separates both kinds of edits."""
     if score.heard is None:
         return "none"
     return f"{score.heard}–{len(score.layers) - 1 if score.lost is None else score.lost - 1}"
 
 
 def _spots(audit: Audit, model: ModelAudit) -> b.Fold:
-    """Triples: a text, its change, and an edit that preserves the meaning and lies further off."""
+    """Triples: a text, its change, and an edit that preserves the meaning and is further away."""
     columns = [
         b.Column("the change", "prose"),
-        b.Column("moves it"),
-        b.Column("the same meaning, further off", "prose"),
-        b.Column("moves it"),
-        b.Column("times further"),
+        b.Column("distance"),
+        b.Column("the same meaning, further away", "prose"),
+        b.Column("distance"),
+        b.Column("ratio"),
     ]
     rows = [
         (
@@ -433,7 +436,7 @@ def _ranks(audit: Audit) -> list[b.Block]:
         [
             model.name,
             one.kind,
-            one.role,
+            ROLE_NAMES.get(one.role, one.role),
             f"{one.queries:,}",
             _share(one.stays, one.stays_low, one.stays_high),
             percent(one.first_stays),
@@ -451,28 +454,28 @@ def _ranks(audit: Audit) -> list[b.Block]:
         b.Column("queries"),
         b.Column("top ten stays", meaning=EXPLAINED["stays"]),
         b.Column("first stays", meaning=EXPLAINED["first_stays"]),
-        b.Column("its rank then", meaning=EXPLAINED["first_rank"], optional=True),
+        b.Column("rank after", meaning=EXPLAINED["first_rank"], optional=True),
     ]
     table = b.Table(columns, rows, shown=100)
     folds = [
         b.Fold(
-            f"turned queries that find the same documents in {model.name}",
+            f"queries that find the same documents in {model.name} after a change of meaning",
             [_same(model)],
             open=False,
             terminal=False,
         )
         for model in audit.models
     ]
-    return [b.Fold("how the ranks of documents move", [table]), *folds]
+    return [b.Fold("How edits of a query change the ranks of documents", [table]), *folds]
 
 
 def _same(model: ModelAudit) -> b.Table:
-    """Turned queries whose top ten stays most, with the document that came first."""
+    """Queries whose top ten changes least by a change of meaning, with their first document."""
     columns = [
-        b.Column("query, and its turned twin", "prose"),
+        b.Column("query and its edit", "prose"),
         b.Column("top ten stays"),
         b.Column("first document", "prose"),
-        b.Column("its rank then"),
+        b.Column("rank after"),
     ]
     rows = [
         (
@@ -487,14 +490,14 @@ def _same(model: ModelAudit) -> b.Table:
 
 
 def _examples(audit: Audit) -> b.Table:
-    """A few edits of every kind, turning and keeping."""
+    """A few edits of every kind."""
     found: dict[str, list[Edit]] = {}
     for text in audit.models[0].measured if audit.models else ():
         for edit in text.edits:
             found.setdefault(edit.kind, []).append(edit)
     columns = [b.Column("kind", "text"), b.Column("", "text"), b.Column("edit", "prose")]
     rows = [
-        (kind, edit.role, _in_place(edit))
+        (kind, ROLE_NAMES.get(edit.role, edit.role), _in_place(edit))
         for kind, edits in found.items()
         for edit in edits[:EXAMPLES]
     ]
@@ -584,7 +587,7 @@ def _picture(audit: Audit) -> Chart:
     if ranges:
         points.append(
             PointSeries(
-                "models without understanding (least, mean, most)",
+                "baselines (least, mean, most)",
                 [sum(scores) / len(scores) for _, scores in ranges],
                 [place for place, _ in ranges],
                 GREY,

@@ -60,7 +60,7 @@ def _marked(prompt: str, spans: Sequence[tuple[int, int]], style: b.Style) -> tu
 
 def _differences(result: Comparison) -> str:
     if result.same_tokens:
-        return "the model reads both prompts as the same tokens: nothing can differ"
+        return "both prompts have the same tokens for this model: nothing can differ"
     if not result.edits:
         return "the same words: only white space differs"
     more = f" and {len(result.edits) - EDITS} more" if len(result.edits) > EDITS else ""

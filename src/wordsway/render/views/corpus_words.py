@@ -34,7 +34,7 @@ REAL_WORDS = (
     "replaces the word, on average."
 )
 TIMES_NOISE = (
-    "How many times farther the worst small move takes the layer than random numbers of the same "
+    "How many times farther the worst small move takes the layer than Gaussian noise of the same "
     "length."
 )
 #: From this many texts on, words of a single text are not shown (the files have all of them).

@@ -17,7 +17,7 @@ from wordsway.render import blocks as b
 from wordsway.render.numbers import count, number, percent
 from wordsway.render.views.common import band, provenance
 
-#: What the sentence in question does, by role.
+#: What happens to the sentence, by role.
 DONE = {
     "change": "change of meaning",
     "word": "the word alone",
@@ -30,25 +30,27 @@ MEANINGS = {
     "change": "‖v′ − v‖/‖v‖ of the output: how far the edit moves it, relative to its size. Means "
     "are geometric; intervals are 95 % over texts.",
     "word alone": "The same between two texts of equal length: with the word, and with a random "
-    "word in its place. A word that is put in or taken out also moves the positions of all words "
-    "behind it, and some models react to that however long the text is.",
-    "law": "power: n^e. floor: n^e plus a constant, which is as large as the falling part at the n "
-    "that is given. The law with the smallest error on texts that were held out, if the 95 % "
-    "interval of the differences allows a choice; otherwise –.",
+    "word in its place. An inserted or removed word also shifts all later positions, and some "
+    "models respond to that shift at any length.",
+    "law": "power: n^e. floor: n^e plus a constant, which is the larger part from the n in the "
+    "column “floor from n” on. best: the law that predicts held-out texts better than the others "
+    "with 95 % confidence; otherwise –.",
     "invisible": "The share of changed texts whose cosine with the original is above 1 − level.",
     "discrimination": "The share of texts that the change of meaning moves farther than a "
-    "rewording does. 0.5 is a coin. A rewording that replaces more words than the change moves "
-    "most models farther for that reason alone. A change that moves positions (negation) has an "
+    "rewording does. 0.5 is chance. A rewording that replaces more words than the change moves "
+    "most models farther for that reason alone. A change that shifts positions (negation) has an "
     "advantage over a rewording that does not; antonyms have none.",
-    "rows": "Root mean square over the other words' rows of their relative change.",
-    "mean": "The same of the mean over all rows, which most embeddings are.",
-    "last": "The same of the last row, from which a decoder predicts.",
+    "rows": "The root mean square of the relative changes of the other words' rows.",
+    "mean": "The relative change of the mean of all rows, which most embeddings are.",
+    "last": "The relative change of the last row, from which a decoder predicts.",
 }
 
 
 def length_view(found: Length) -> b.ResultView:
     """A sentence per model, tables of curves and laws, layers, and the picture."""
-    blocks: list[b.Block] = [b.headline(f"How long before one word drowns? {_subject(found)}")]
+    blocks: list[b.Block] = [
+        b.headline(f"How long can a text be before one word drowns? {_subject(found)}")
+    ]
     blocks.append(b.plain(_measured(found)))
     blocks += [b.plain(sentence) for model in found.models for sentence in said(model, found)]
     blocks.append(_invisible(found))
@@ -80,7 +82,7 @@ def length_view(found: Length) -> b.ResultView:
     }
     facts |= {f"model {model.name}": model.sha256 for model in found.models if model.sha256}
     return b.ResultView(
-        "How long before one word drowns?",
+        "How long can a text be before one word drowns?",
         [*blocks, b.source(about)],
         provenance(found, facts),
         lambda: picture(found),
@@ -140,15 +142,15 @@ def said(model: ModelLength, found: Length) -> list[str]:
 
 
 def _shifted(change: LengthCurve, word: LengthCurve, found: Length) -> bool:
-    """Whether a floor of the change is due to moved positions: most changes move them, and the word
-    alone has no floor.
+    """Whether a floor of the change is due to shifted positions: most changes shift them, and the
+    word alone has no floor.
     """
     floor = change.laws.best == "floor" and word.laws.best != "floor"
     return floor and found.moves_positions > 0.5
 
 
 _SHIFTED = (
-    " That is how the model reacts to moved positions, not to the word: the word alone fades on."
+    " This is the response to shifted positions, not to the word: the word alone keeps falling."
 )
 
 
@@ -351,7 +353,7 @@ def _moves(found: Length, role: str) -> Panel:
 _TITLES = {"word": "the word against a random word, equal length", "change": "the whole change"}
 _NEGATION = {
     "word": "“not” against a random word, equal length",
-    "change": "the whole negation (positions move)",
+    "change": "the whole negation (positions shift)",
 }
 _STYLES: tuple[Any, ...] = (":", "--", "-.", "-", (0, (1, 3)), (0, (6, 3)))
 
@@ -361,16 +363,18 @@ def _separation(found: Length) -> Panel:
     for colour, model in enumerate(found.models):
         for against in dict.fromkeys(one.against for one in model.discrimination):
             some = [one for one in model.discrimination if one.against == against]
-            label = model.name if against == "rewording" else f"{model.name}, most words reworded"
+            label = (
+                model.name if against == "rewording" else f"{model.name}, rewording of most words"
+            )
             ends = [(one.auc, one.low, one.high) for one in some]
             look = {"colour": colour, "dashed": against != "rewording"}
             curves.append(band(label, _tokens(some), ends, **look))
     points = _tokens(found.models[0].curve().points)
-    coin = ReferenceLine("a coin", [points[0], points[-1]], [0.5, 0.5])
+    chance = ReferenceLine("chance", [points[0], points[-1]], [0.5, 0.5])
     return Panel(
         "texts moved farther by the change than by a rewording",
         curves,
-        [coin],
+        [chance],
         x_label=f"{_units(found)} n",
         y_label="share of texts",
         top=1.0,

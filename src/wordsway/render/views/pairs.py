@@ -46,7 +46,7 @@ def pairs_view(pairs: Pairs) -> b.ResultView:
         blocks += [_labels(one) for one in pair.models if one.labels]
         blocks += [b.warning(one.doubt) for one in pair.models if one.doubt]
     if count > SHOWN:
-        blocks.append(b.soft(f"… and {count - SHOWN:,} more, in the data"))
+        blocks.append(b.soft(f"… and {count - SHOWN:,} more, in the JSON"))
     if any(pair.kind for pair in pairs.pairs):
         blocks.append(b.Fold("Medians per kind", [_kinds(pairs)]))
     blocks.append(b.Explanation(MEANINGS))

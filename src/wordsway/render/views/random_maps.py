@@ -325,8 +325,8 @@ FLIP_COLUMNS = (
 )
 LEGEND = (
     "ignored: √Err/(2 − γ), 1 if the word is ignored, 0 if the flip is learnt, – for γ ≥ 2; bound: "
-    "a lower bound of the error, from the certified S; f, f(Δ): the old prediction on the text and "
-    "on the changed one; new f(Δ): the prediction after the update, −y is wanted"
+    "a lower bound of the error, from the certified S; f, f(Δ): the prediction on the text and on "
+    "the changed text before the update; new f(Δ): that on the changed text after it, −y if learnt"
 )
 #: The smallest ends of the axes.
 RIGHT, TOP = 3.0, 5.0
@@ -355,7 +355,7 @@ def error_chart(title: str, rows: Sequence[Mapping[str, Any]], labels: Sequence[
         title,
         references=[blind_curve("(2 − γ)²: the word is ignored")],
         points=points,
-        x_label="γ = |f(X^i(Δ), θ*) − f(X, θ*)|, by the old model",
+        x_label="γ = |f(X^i(Δ), θ*) − f(X, θ*)|, before the update",
         y_label="error on the changed text, (f + y)²",
         right=max([RIGHT, *(1.1 * value for value in x)]),
         top=max([TOP, *(1.1 * float(row["error"]) for row in rows)]),

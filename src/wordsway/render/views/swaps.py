@@ -37,7 +37,7 @@ def swaps_view(swaps: Swaps) -> b.ResultView:
     if swaps.refused:
         names = ", ".join(f"“{name}”" for name in swaps.refused[:5])
         more = f" and {len(swaps.refused) - 5} more" if len(swaps.refused) > 5 else ""
-        blocks.append(b.headline(f"Left out, no single word in that place: {names}{more}"))
+        blocks.append(b.headline(f"Left out, not a single word in that place: {names}{more}"))
     how = f"{_counts(swaps)} · seed {swaps.seed} · {format_seconds(swaps.seconds)}"
     facts = {"candidates": f"{swaps.candidates:,}", "evaluated exactly": f"{swaps.evaluated:,}"}
     return b.ResultView(
@@ -66,7 +66,7 @@ def _ordering(swaps: Swaps) -> str:
     if swaps.only_flips:
         return "that flip the label, the smallest change first"
     if swaps.label is not None:
-        return f"by the margin that is left to the label {swaps.label}"
+        return f"by the remaining margin of the label {swaps.label}"
     return f"by the change of {named(swaps.target)}"
 
 
@@ -100,9 +100,9 @@ def _table(swaps: Swaps) -> b.Table:
             b.Column("margin", cell=lambda swap: number(swap.margin)),
         ]
         notes |= {
-            "label": "The classifier's label then.",
-            f"p({label})": f"The probability of {label} then.",
-            "margin": f"What is left of the lead of {label}: its logit or score minus the largest "
+            "label": "The classifier's label with this word.",
+            f"p({label})": f"The probability of {label} with this word.",
+            "margin": f"The remaining margin of {label}: its logit or score minus the largest "
             "other one. Below 0 the label flips.",
         }
     if any(swap.plausibility is not None for swap in swaps.swaps):
@@ -110,7 +110,7 @@ def _table(swaps: Swaps) -> b.Table:
         columns.append(likely)
         notes["likely"] = f"How likely the word is in that place: {swaps.plausible}."
     columns.append(b.Column("tokens", optional=True, cell=lambda swap: str(swap.pieces)))
-    notes["tokens"] = "Tokens of the word."
+    notes["tokens"] = "Tokens that the word is made of."
     if swaps.worst is None:
         return b.table_of(swaps.swaps, columns, shown=16, notes=notes)
     notes["worst Δ"] = (

@@ -412,7 +412,7 @@ def tier_numbers(words: Words, word: WordSway) -> dict[str, str]:
     if real is not None:
         lines["real words"] = (
             f"{interval((real.mean, real.error))} on average over {real.draws} words; "
-            f"one in ten beyond {number(real.q90)}; most by “{real.worst_word}”: "
+            f"one in ten above {number(real.q90)}; largest by “{real.worst_word}”: "
             f"{number(real.worst)}"
         )
         if real.flips is not None:
@@ -479,14 +479,15 @@ def notes(words: Words) -> list[str]:
 
 def facts(words: Words) -> dict[str, str]:
     """Where the numbers come from: everything needed to get them again."""
-    rows = {"frobenius": "by their norm (‖·‖_F)", "rows": "equally, each relative to itself"}
+    rows = {"frobenius": "by their norm (‖·‖_F)", "rows": "equal, each relative to itself"}
     return provenance(
         words,
         {
             "target": target_name(words),
             "tiers": ", ".join(TIERS[tier].title for tier in words.tiers),
-            "passes and draws": f"{words.passes} backward passes, {words.draws} real words a place",
-            "rows count": rows[words.scaling],
+            "passes and draws": f"{words.passes} backward passes, {words.draws} real words per "
+            "place",
+            "weight of rows": rows[words.scaling],
             "reach": f"ρ = {words.reach:g} of the root mean square length of the word's rows",
             "Δ is added to": words.at,
             "words": f"{len(words.words)}, in {len(words.tokens)} tokens",

@@ -12,18 +12,19 @@ export const KINDS = {
     "Every row shares out 100 % of its attention; a larger score takes an exponentially larger " +
       "share.",
   ],
-  sink: ["Softmax with a sink", "As softmax, but a row may give some of its attention to nothing."],
+  sink: ["Softmax with a sink", "Like softmax, but part of a row's attention may go to no word."],
   sigmoid: [
     "Sigmoid",
-    "Every share is decided on its own, between 0 and 100 %; nothing has to add up.",
+    "Each share is between 0 and 100 %, independently of the other shares of its row.",
   ],
   relu: [
     "Normalised ReLU",
-    "Negative scores count as nothing; the others share in proportion, whatever the temperature.",
+    "The share of a negative score is 0; the others are proportional to their scores, whatever the " +
+      "temperature.",
   ],
   [DENSE]: [
     "Fully connected",
-    "No attention: 512 random features, each a weighted sum of the whole text, cut at 0.",
+    "No attention: 512 random features, each a weighted sum of the whole text, or 0 if it is negative.",
   ],
 };
 

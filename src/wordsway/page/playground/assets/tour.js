@@ -50,7 +50,7 @@ export const STEPS = [
       "The same text in a layer without attention: 512 features, each a weighted sum of the " +
       `whole text. Even its own worst change reaches only S = ${rounded(m.worst)}, and the ` +
       `ceiling is ${rounded(m.ceiling)}. Every sum has 12 words, and no change of one word can ` +
-      "increase its share.",
+      "increase its weight.",
   },
   {
     title: "A longer text: softmax stays sensitive, fully connected features do not",
@@ -68,7 +68,7 @@ export const STEPS = [
     go: { ...START, n: 32, d: 64, scores: "relu" },
     pin: "worst",
     say: (m) =>
-      `With shares in proportion to scores (normalised ReLU), S is ${rounded(m.worst)} here and ` +
+      `With shares proportional to the scores (normalised ReLU), S is ${rounded(m.worst)} here and ` +
       "falls as the text grows: see the chart. " +
       "Try the other score functions; raise the temperature until S of softmax is small, too; or " +
       "choose more words than dimensions, where no single direction attracts them all.",
