@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 
 GIB = 2**30
 #: Groups of options; options without a group come first.
-TEXTS, MAPS, RUNNING, OUTPUT = "Texts", "Options of maps", "Running", "Output"
+TEXTS, MAPS, ENDPOINT = "Texts", "Options of maps", "Endpoint"
+RUNNING, OUTPUT = "Running", "Output"
 
 
 def option(default: Any, help: str, *names: str, group: str | None = None) -> Any:
@@ -232,12 +233,17 @@ class EndpointOptions:
         None,
         "URL of an OpenAI-compatible server, such as https://host/v1; --model is then the name of "
         "one of its models.",
+        group=ENDPOINT,
     )
-    key_env: str | None = option(None, "Environment variable with the endpoint's API key.")
+    key_env: str | None = option(
+        None, "Environment variable with the endpoint's API key.", group=ENDPOINT
+    )
     max_texts: int | None = option(
-        None, "Refuse a run that sends more new texts than this to the endpoint."
+        None, "Refuse a run that sends more new texts than this to the endpoint.", group=ENDPOINT
     )
-    fresh: bool = flag("--fresh", "Discard the endpoint's stored vectors and send all texts again.")
+    fresh: bool = flag(
+        "--fresh", "Discard the endpoint's stored vectors and send all texts again.", ENDPOINT
+    )
 
     def models_of(self, names: list[str]) -> list[Any]:
         """The names of models, or the models of these names at the endpoint."""
