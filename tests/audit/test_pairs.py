@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import torch
+import transformers
 
 import tiny
 import wordsway as ws
@@ -324,6 +325,22 @@ def test_texts_that_a_model_cannot_read_are_told(bert: Probe) -> None:
     )
     assert [pair.row for pair in found.pairs] == [2]
     assert "at most 64 tokens" in found.refused[0].reason
+
+
+def test_an_object_does_not_take_the_name_of_a_named_model(bert: Probe, tmp_path: Path) -> None:
+    folder = tiny.save(tmp_path / "minilm")
+    whole = transformers.AutoModel.from_pretrained(folder)
+    tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_object=tiny.tokenizer())
+
+    def own(texts: list[str]) -> list[list[float]]:
+        return [[1.0, len(text)] for text in texts]
+
+    named = str(bert.source)
+    own.__name__ = bert.name
+    models = [(whole, tokenizer), own, named]
+    found = ws.pairs("the film was good", "the film was bad", models, draws=0)
+    assert found.names == ["BertModel (minilm)", f"{bert.name} 2", bert.name]
+    assert found.models[1]["type"] == "function"
 
 
 @pytest.mark.parametrize(

@@ -80,12 +80,12 @@ def pairs(
     described: list[dict[str, Any]] = []
     for number, model in enumerate(asked):
         encoder = encoder_for(model, device=device)
-        described.append(encoder.describe())
-        name = str(described[-1]["name"])
-        if labels.get(str(model), name).endswith(f"/{name}"):  # two folders of one name
+        name, taken = str(encoder.describe()["name"]), [str(one["name"]) for one in described]
+        if not names_a_model(model):
+            taken = list({*taken, *labels.values()})
+        elif labels[str(model)].endswith(f"/{name}"):  # two folders of one name
             name = labels[str(model)]
-        *_, name = distinct_names([*(str(one["name"]) for one in described[:-1]), name])
-        described[-1]["name"] = name
+        *_, name = distinct_names([*taken, name])
         left = [row for row in rows if row.row in found]
         size = max(1, BLOCK_BYTES // ((2 + draws) * encoder.bytes_per_text))
         for start in range(0, len(left), size):
@@ -98,7 +98,7 @@ def pairs(
                     found[row.row].append(one)
             done = number * len(left) + start + len(block)
             progress(f"pairs through {name}", done, len(asked) * len(left))
-        described[-1] = encoder.describe() | {"name": name}
+        described.append(encoder.describe() | {"name": name})
     if not found:
         raise InputError("a pair that the models can read", str(refused[0]), "fix it")
     measured = tuple(

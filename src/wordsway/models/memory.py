@@ -16,6 +16,7 @@ from typing import Any
 import torch
 
 from wordsway.core.errors import InputError
+from wordsway.data import CATALOGUE
 from wordsway.models.files import labels_of
 from wordsway.models.pipeline import KNOWN, NO_LIMIT, Pipeline, TextSettings, of_modules
 
@@ -107,7 +108,8 @@ def in_memory(given: Any) -> ModelInMemory:
         whole = _without_adapter(model)
         limit = getattr(tokenizer, "model_max_length", NO_LIMIT)
         settings = TextSettings(limit=int(limit) if 0 < limit < NO_LIMIT else None)
-        return ModelInMemory(_name(whole), whole, _checked(tokenizer), settings)
+        name = _name(whole, type(model).__name__)
+        return ModelInMemory(name, whole, _checked(tokenizer), settings)
     if not is_sentence_transformer(given):
         raise InputError(
             "a model with layers: a name, a folder, a SentenceTransformer or (model, tokenizer)",
@@ -121,7 +123,8 @@ def in_memory(given: Any) -> ModelInMemory:
         limit=int(limit) if limit is not None and 0 < limit < NO_LIMIT else None,
         dimensions=given.truncate_dim,
     )
-    return ModelInMemory(_name(whole), whole, given.tokenizer, settings, tuple(given)[1:])
+    name = _name(whole, type(given).__name__)
+    return ModelInMemory(name, whole, given.tokenizer, settings, tuple(given)[1:])
 
 
 def _checked(tokenizer: Any) -> Any:
@@ -148,7 +151,10 @@ def _without_adapter(model: Any) -> Any:
     return model.get_base_model()
 
 
-def _name(model: Any) -> str:
-    """The name under which the model was loaded, or its class."""
-    name = str(getattr(model, "name_or_path", "") or "")
-    return labels_of([name])[name] if name else type(model).__name__
+def _name(model: Any, kind: str) -> str:
+    """The name under which the model was loaded, next to its class if the name is the catalogue's,
+    whose model it may no longer be; without a name its class.
+    """
+    path = str(getattr(model, "name_or_path", "") or "")
+    name = labels_of([path])[path] if path else kind
+    return f"{kind} ({name})" if name in CATALOGUE else name
