@@ -362,6 +362,11 @@ def test_tables_that_cannot_be_used(text: str, message: str, tmp_path: Path) -> 
         ws.pairs(table(tmp_path / "pairs.csv", text), models="nothing")
 
 
+def test_a_function_without_its_prefix_is_named() -> None:
+    with pytest.raises(InputError, match="python:encoders:embed"):
+        ws.pairs("It is.", "It was.", "encoders:embed")
+
+
 def test_a_table_of_texts(tmp_path: Path) -> None:
     found = read_table(table(tmp_path / "t.csv", "id,text\n1,A text.\n2,\n3,Another one.\n"))
     assert found.texts == ((1, "A text."), (3, "Another one."))

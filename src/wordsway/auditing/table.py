@@ -140,7 +140,7 @@ def read_table(path: str | Path, encoding: str | None = None) -> PairTable:
                 one = read(row, *(cells[at].strip() for at in columns), label)
                 found += one if isinstance(one, list) else [one]
             return table_of(found)
-    _refuse_incomplete(file.name, header)
+    _refuse_incomplete(file.name, header, [named for _, named in layouts])
     text = 0 if len(header) == 1 else _find(header, TEXT)
     if text is None:
         raise InputError(
@@ -154,19 +154,29 @@ def read_table(path: str | Path, encoding: str | None = None) -> PairTable:
     )
 
 
-def _refuse_incomplete(name: str, header: Sequence[str]) -> None:
-    """Refuse a table that seems to be one of triples or queries and lacks a column."""
+def _refuse_incomplete(
+    name: str, header: Sequence[str], layouts: Iterable[Sequence[Sequence[str]]]
+) -> None:
+    """Refuse a table with some columns of a layout, besides texts, that lacks others."""
     if len(header) == 1 and header[0].count(";") > 1:
         raise InputError(f"a table of commas in {name}", "semicolons", "save it with commas")
-    for layout in (("text", "rewording", "change"), QUERIES):
-        found = [column for column in layout if column in header]
-        missing = [column for column in layout if column not in header]
-        if missing and set(found) - {"text"}:
-            raise InputError(
-                f"columns {','.join(layout)} in {name}",
-                f"no column {', '.join(missing)}",
-                "name it in the first line",
-            )
+
+    begun = [
+        layout
+        for layout in layouts
+        if any(_find(header, names) is not None for names in layout if names is not TEXT)
+    ]
+    if not begun or len(header) == 1:
+        return
+    layout = max(begun, key=lambda one: sum(_find(header, names) is not None for names in one))
+    missing = [names[0] for names in layout if _find(header, names) is None]
+    known = {*UNUSED, *KIND, *(name for names in layout for name in names)}
+    others = ", ".join(column for column in header if column not in known)
+    raise InputError(
+        f"columns {','.join(names[0] for names in layout)} in {name}",
+        f"no column {', '.join(missing)}",
+        f"rename {others[:80]}" if others else "name it in the first line",
+    )
 
 
 def table_of(found: Iterable[Row]) -> PairTable:

@@ -103,7 +103,9 @@ def locate(model: str | Path, progress: Progress = silent) -> ModelFiles:
         raise InputError(
             f"a model ({known}), a hub id or a folder with one",
             repr(str(model)),
-            "see wordsway data list, or check the path",
+            f"write python:{model} for a function of yours"
+            if ":" in str(model)
+            else "see wordsway data list, or check the path",
         )
     return _hashed(labels_of([str(model)])[str(model)], folder)
 
