@@ -7,6 +7,7 @@ import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -329,6 +330,21 @@ def test_tables_that_cannot_be_used(table: str, message: str, tmp_path: Path) ->
     path.write_text(table, "utf-8")
     with pytest.raises(InputError, match=message):
         collect(path)
+
+
+def test_a_gate_needs_every_row(tmp_path: Path) -> None:
+    path = tmp_path / "own.csv"
+    rows = [TRIPLE, "The café is open.,The café is not closed.,The café is shut."]
+    path.write_text("\n".join(["text,rewording,change", *rows]), "cp1252")
+    how: dict[str, Any] = {"draws": 0, "baselines": False, "fail_under": {"rewording": 0.0}}
+    (line,) = ws.audit(_words, path, **how).gate
+    assert "1 row was refused" in line and "--encoding cp1252" in line
+    assert not ws.audit(_words, path, **how, encoding="cp1252").gate
+    assert not ws.audit(_words, path, draws=0, baselines=False).gate
+    path = tmp_path / "texts.txt"  # a text without an edit is no damage
+    path.write_text("The film is not good.\nDas ist gut.\n", "utf-8")
+    found = ws.audit(_words, path, **how | {"fail_under": {"small": 0.0}})
+    assert [one.row for one in found.refused] == [2] and not found.gate
 
 
 def test_own_triples(tmp_path: Path) -> None:

@@ -247,8 +247,9 @@ def audit(
     Parameters
     ----------
     documents : a file of documents; the result reports how edits of a text change their ranks
-    fail_under : {"rewording.negation": 0.5} or ["rewording.negation=0.5"]; lower scores are listed
-        in the result's gate. For a classifier {"flips.negation": 0.9, "stays.names": 0.9}
+    fail_under : {"rewording.negation": 0.5} or ["rewording.negation=0.5"]; lower scores, and
+        refused rows, are listed in the result's gate. For a classifier {"flips.negation": 0.9,
+        "stays.names": 0.9}
     out : a folder for results; the same call resumes there
     """
     started = time.perf_counter()
@@ -287,8 +288,8 @@ def audit(
         str(request.target),
         request.draws,
         request.seed,
-        chosen.refused,
-        tuple(below(floors, leaderboard)),
+        tuple(sorted((*chosen.refused, *chosen.unedited), key=lambda one: one.row)),
+        tuple(below(floors, leaderboard, chosen.refused)),
         run.interrupted,
         time.perf_counter() - started,
         versions(),

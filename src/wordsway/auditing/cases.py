@@ -166,7 +166,8 @@ class Case:
 @dataclass(frozen=True)
 class Cases:
     """The texts of an audit; ``source`` says where they come from, ``refused`` what was left out
-    and why, ``unused`` how many texts that were read allow no edit that was still wanted,
+    and why, ``unedited`` rows whose texts allow no edit by a rule, ``unused`` how many texts that
+    were read allow no edit that was still wanted,
     ``repeated`` how many rows repeat an earlier row and are left out. ``retrieval``: the texts are
     queries in pairs, with documents in the place of edits.
     """
@@ -178,6 +179,7 @@ class Cases:
     unused: int = 0
     retrieval: bool = False
     repeated: int = 0
+    unedited: tuple[RefusedRow, ...] = ()
 
     @property
     def edit_kinds(self) -> tuple[str, ...]:
@@ -251,7 +253,7 @@ def collect(
     else:
         own = _Own(table.texts)
         found = _edited(own, turning_kinds(kinds), texts, seed, name, table.refused, progress)
-        found = own.with_refused(found)
+        found = replace(found, unedited=own.unedited(found))
     return replace(found, repeated=repeated)
 
 
@@ -289,16 +291,14 @@ class _Own:
                 if SHORTEST <= len(sentence.split()) <= LONGEST:
                     yield f"row {row}", sentence
 
-    def with_refused(self, found: Cases) -> Cases:
-        """Return the cases with the rows that gave none among the refused ones."""
+    def unedited(self, found: Cases) -> tuple[RefusedRow, ...]:
+        """Return the rows that gave no case."""
         used = {case.id for case in found.cases}
         reason = (
             f"no English sentence of {SHORTEST} to {LONGEST} words that allows an edit that "
             "changes its meaning and one that preserves it"
         )
-        without = [RefusedRow(row, reason) for row in self.read if f"row {row}" not in used]
-        refused = sorted((*found.refused, *without), key=lambda one: one.row)
-        return replace(found, refused=tuple(refused))
+        return tuple(RefusedRow(row, reason) for row in self.read if f"row {row}" not in used)
 
 
 def _edited(

@@ -164,8 +164,8 @@ class Audit(SequenceResult[ModelAudit], items="models", brief="data texts target
     harmless edits where there is no rewording. ``baselines`` are models without understanding,
     ``data`` are the texts, ``texts`` how many of them, ``target`` what was compared, ``draws`` the
     number of random words per edit, ``refused`` rows that could not be used, ``gate`` the scores
-    below ``fail_under``, ``left_out`` a line for every baseline without results, ``repeated`` the
-    number of rows that repeat an earlier one and are not counted again.
+    below ``fail_under`` and the refused rows, ``left_out`` a line for every baseline without
+    results, ``repeated`` the number of rows that repeat an earlier one and are not counted again.
     """
 
     models: tuple[ModelAudit, ...]
@@ -505,8 +505,15 @@ def check_labelled(kinds: Sequence[str], labelled: Sequence[str] | None, name: s
             raise InputError(expected, repr(kind), "check its name")
 
 
-def below(floors: Mapping[str, float], models: Sequence[ModelAudit]) -> Iterator[str]:
-    """Yield one line for every score below its floor, and for every floor without texts."""
+def below(
+    floors: Mapping[str, float], models: Sequence[ModelAudit], refused: Sequence[RefusedRow] = ()
+) -> Iterator[str]:
+    """Yield one line for every score below its floor, for every floor without texts, and for rows
+    that are missing from the scores.
+    """
+    if floors and refused:
+        rows = f"{len(refused):,} {'row was' if len(refused) == 1 else 'rows were'} refused"
+        yield f"gate failed: {rows}; fix or remove them ({refused[0]})"
     for model, where, floor, score in _gated(floors, models):
         if score is None and where.startswith(LABELS) and not model.flips:
             yield f"{model.name}: {where} needs {floor:g}, but its one output is no label"

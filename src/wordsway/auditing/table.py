@@ -314,5 +314,5 @@ def unusable(text: str) -> str | None:
     if not any(char.isalnum() for char in text):
         return "a text without letters or digits"
     if re.search("[\ud800-\udfff]", text):
-        return "bytes that are not UTF-8"
+        return "bytes that are not UTF-8: set the encoding, for example --encoding cp1252"
     return None

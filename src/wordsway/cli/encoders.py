@@ -111,9 +111,9 @@ def audit_command(
     ),
     fail_under: list[str] | None = opt.option(
         None,
-        "Gate LEVEL.KIND=X, such as rewording.negation=0.5: exit with 1 if the score is below X. "
-        "With --target logits also flips.KIND=X and stays.KIND=X: the share of edits that change, "
-        "or do not change, the label. May be repeated.",
+        "Gate LEVEL.KIND=X, such as rewording.negation=0.5: exit with 1 if the score is below X, or "
+        "if a row is refused. With --target logits also flips.KIND=X and stays.KIND=X: the share of "
+        "edits that change, or do not change, the label. May be repeated.",
     ),
 ) -> None:
     """Is a rewording of a text closer to it than a change of its meaning?
@@ -153,11 +153,11 @@ def audit_command(
                 typer.echo(f"{one.name}: {what}")
     else:
         echo_usage(names)
-        failed = [f"{name}: {one.reason}" for name, one in result.failed]
-        if not run.as_json:
+        failures = [*result.gate, *(f"{name}: {one.reason}" for name, one in result.failed)]
+        if not run.as_json and not failures:
             for line in passed(parse_gate(gate), result.models):
                 typer.echo(line, err=True)
-        _report(result, run.as_json, [*result.gate, *failed])
+        _report(result, run.as_json, failures)
 
 
 def _report(result: Any, as_json: bool, failures: list[str]) -> None:
