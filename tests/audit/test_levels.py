@@ -183,7 +183,7 @@ def test_models_that_cannot_be_told_apart_share_a_rank() -> None:
         one for one in found.differences if {one.first, one.second} == {"_words", "_words_again"}
     )
     assert same.difference == 0 and same.low < 0 < same.high
-    assert same.identical and "are identical on these" in str(same)
+    assert same.identical and "have the same score on each of these 79" in str(same)
     assert not any(one.identical for one in found.differences if one is not same)
 
 
@@ -315,9 +315,9 @@ TRIPLE = "The shop is open.,The store is open.,The shop is closed."
     ids=[
         "missing",
         "misspelt",
-        "semicolons",
         "other names",
         "pairs",
+        "semicolons",
         "extra",
         "no row",
         "empty",
@@ -443,8 +443,25 @@ def test_a_floor_is_no_finding(tmp_path: Path) -> None:
         said = found.verdict(model)
         assert "this table cannot separate models" in said and "does not track" not in said
         assert "0.10 for edits that preserve" in said and "0.80 for changes" in said
-        assert "rewordings of 1 to 4 words" in said and "20 texts" not in said
+        assert "rewordings that keep more words" in said and "20 texts" not in said
     assert set(found[0].levels) >= {"heavy"}
+
+
+def test_overlaps_that_explain_a_score_are_stated(tmp_path: Path) -> None:
+    """A model whose interval lies above 0 gets the same advice as one at 0."""
+    path = tmp_path / "own.csv"
+    heavy = [
+        f"Shop {at} is open.,You may come and buy {at}.,Shop {at} is not open." for at in range(30)
+    ]
+    light = [
+        f"Hut {at} is big.,Hut {at} is large.,Hut {at} is not so big at all." for at in range(8)
+    ]
+    for rows, said in ((heavy + light, "keep more words"), (light, "")):
+        path.write_text("\n".join(["text,rewording,change", *rows]), "utf-8")
+        found = ws.audit(_words, path, draws=0, baselines=False)
+        assert found[0].levels["rewording"].low > 0
+        verdict = found.verdict(found[0])
+        assert ("The median overlap" in verdict) == bool(said) and said in verdict
 
 
 def _trigrams(dtype: type) -> Callable[[Sequence[str]], np.ndarray]:

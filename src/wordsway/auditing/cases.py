@@ -449,16 +449,18 @@ def _kept(text: str, edited: str, kind: str) -> Edit:
 
 
 def _own_rewording(text: str, edited: str, kind: str = "rewording") -> Edit:
-    """A rewording from a table: light if it changes at most `LIGHT` words, heavy if it changes more
-    words and most of the text's.
+    """A rewording from a table: heavy if it changes most of the text's words, else light if it
+    changes at most `LIGHT` words.
 
     >>> _own_rewording("The shop is open.", "The store is open.").strength
     'light'
+    >>> _own_rewording("It broke.", "The machine failed.").strength
+    'heavy'
     """
     edit = _kept(text, edited, kind)
-    if edit.words_changed <= LIGHT:
-        return replace(edit, strength="light")
-    return replace(edit, strength="heavy") if edit.share_changed > 0.5 else edit
+    if edit.share_changed > 0.5:
+        return replace(edit, strength="heavy")
+    return replace(edit, strength="light") if edit.words_changed <= LIGHT else edit
 
 
 def _from_pairs(

@@ -10,7 +10,7 @@ is the mean of a_t over texts, 0.5 for a model that does not separate them. Leve
 
     small      one harmless edit: made by a rule, or a rewording of one word
     several    all harmless edits that a text allows, at once
-    light      a rewording of 1 to 4 words
+    light      a rewording of 1 to 4 words, in a user's table at most half of the text's
     heavy      a rewording of most words
     rewording  every rewording: light, heavy, made by a rule, or from a user's table
 
@@ -586,11 +586,12 @@ class Difference:
     identical: bool = False
 
     def __str__(self) -> str:
+        both = f"{self.first} and {self.second}"
         if self.identical:
-            return f"{self.first} and {self.second} are identical on these {self.texts:,} texts."
+            return f"{both} have the same score on each of these {self.texts:,} texts."
         ends = f"{self.difference:+.2f} ({self.low:+.2f} to {self.high:+.2f})"
         said = "differ by" if self.low > 0 or self.high < 0 else "cannot be told apart:"
-        return f"{self.first} and {self.second} {said} {ends} on {self.texts:,} texts."
+        return f"{both} {said} {ends} on {self.texts:,} texts."
 
 
 def difference(

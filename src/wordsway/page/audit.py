@@ -85,6 +85,11 @@ class StoredBest(StoredEqualError):
     sum_high: float
 
 
+class StoredStrict(StoredThreshold):
+    accepted_low: float
+    accepted_high: float
+
+
 class StoredCloser(_Stored):
     count: Count
     of: Count
@@ -99,7 +104,7 @@ class StoredModel(_Stored):
     thresholds: list[StoredThreshold] = []
     equal_error: StoredEqualError | None = None
     best_threshold: StoredBest | None = None
-    strict_threshold: StoredThreshold | None = None
+    strict_threshold: StoredStrict | None = None
     closer_changes: StoredCloser | None = None
     blind_spots: list[StoredSpot] = []
     verdict: str = ""

@@ -39,7 +39,7 @@ LEVEL_NAMES = {
 LEVEL_MEANINGS = {
     "small": EXPLAINED["auc"],
     "several": "The same against all harmless edits that a text allows, at once.",
-    "light": "The same against rewordings of 1 to 4 words.",
+    "light": "The same against rewordings of 1 to 4 words, in your table at most half of the text.",
     "heavy": "The same against rewordings of most words.",
     "rewording": EXPLAINED["rewording"],
 }
@@ -299,9 +299,11 @@ def best_sentence(best: Mapping[str, Any]) -> str:
 
 def strict_sentence(strict: Mapping[str, Any]) -> str:
     """The strict threshold in words, from ``strict_threshold`` of a model's JSON."""
+    accepted = (strict[f"accepted_{name}"] for name in ("changes", "low", "high"))
     return (
-        f"At most 5 % of changes are accepted from a threshold of {strict['threshold']:.4g} on, "
-        f"which rejects {percent(strict['rejected_rewordings'])} of rewordings."
+        "The smallest threshold that accepts at most 5 % of these changes is "
+        f"{strict['threshold']:.4g}: {_share(*accepted)} of changes accepted and "
+        f"{percent(strict['rejected_rewordings'])} of rewordings rejected."
     )
 
 
