@@ -125,7 +125,10 @@ def test_a_model_reacts_to_the_word_only_beyond_its_baselines() -> None:
 
 
 def test_the_baselines_of_another_model_do_not_count() -> None:
-    one, twin = replace(reacting(90), name="one"), replace(reacting(60), name="one:random", of="one")
+    one, twin = (
+        replace(reacting(90), name="one"),
+        replace(reacting(60), name="one:random", of="one"),
+    )
     other = replace(reacting(95), name="other:random", of="other")
     found = replace(audit("a text"), models=(one,), baselines=(twin, other))
     assert found.verdict(one) == verdict(one, [twin]) != verdict(one, [twin, other])

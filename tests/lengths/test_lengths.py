@@ -204,7 +204,7 @@ def test_moved_positions_are_named_only_for_changes_that_move_them():
 def test_fewer_texts_of_baselines_are_a_column():
     plain = shown(decaying())
     assert "model edit texts 1 sent." in plain
-    assert "m change of meaning 40 " in plain and "mean change of meaning 20 " in plain
+    assert "m change 40 " in plain and "mean change 20 " in plain
     assert "model edit 1 sent." in shown(replace(decaying(), baselines=()))
 
 

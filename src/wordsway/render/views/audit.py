@@ -351,14 +351,14 @@ def _numbers(audit: Audit) -> list[b.Block]:
         b.Column("change of meaning", meaning=EXPLAINED["median_turning"]),
         b.Column("harmless edit", meaning=EXPLAINED["median_keeping"]),
         b.Column("blind", meaning=EXPLAINED["blind"]),
-        b.Column("above", meaning=EXPLAINED["percentile"], optional=True),
+        b.Column("percentile", meaning=EXPLAINED["percentile"], optional=True),
         b.Column(
             "layers",
             meaning="From the first to the last layer that separates both kinds of edits "
             "(0: the input).",
             optional=True,
         ),
-        b.Column("above (harmless)", meaning=EXPLAINED["percentile_keeping"], optional=True),
+        b.Column("percentile (harmless)", meaning=EXPLAINED["percentile_keeping"], optional=True),
         b.Column("texts", meaning=EXPLAINED["texts"], optional=True),
     ]
     rows = [

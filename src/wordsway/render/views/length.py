@@ -12,26 +12,21 @@ from wordsway.core.escape import shortened
 from wordsway.core.format import format_seconds
 from wordsway.core.laws import Laws
 from wordsway.lengths.result import Length, LengthCurve, ModelLength
-from wordsway.lengths.windows import MIXED, ROLES, YOURS
+from wordsway.lengths.windows import LIGHT, MIXED, ROLES, YOURS
 from wordsway.render import blocks as b
 from wordsway.render.numbers import count, number, percent
 from wordsway.render.views.common import band, provenance
 
-#: What happens to the sentence, by role.
-DONE = {
-    "change": "change of meaning",
-    "word": "the word alone",
-    "heavy rewording": "rewording of most words",
-    "random": "random word",
-}
 #: Read-outs that are drawn over layers, in tables and pictures that only the page shows.
 DRAWN = ("rows", "mean", "last")
 MEANINGS = {
     "change": "‖v′ − v‖/‖v‖ of the output: how far the edit moves it, relative to its size. Means "
     "are geometric; intervals are 95 % over texts.",
-    "word alone": "The same between two texts of equal length: with the word, and with a random "
-    "word in its place. An inserted or removed word also shifts all later positions, and some "
-    "models respond to that shift at any length.",
+    "word": "The word alone: the same between two texts of equal length, with the word and with a "
+    "random word in its place. An inserted or removed word also shifts all later positions, and "
+    "some models respond to that shift at any length.",
+    "reworded": "A rewording with the same meaning (light: of a few words, heavy: of most words).",
+    "random": "A random real word in the place of the change.",
     "law": "power: n^e. floor: n^e plus a constant, which is the larger part from the n in the "
     "column “floor from n” on. best: the law that predicts held-out texts better than the others "
     "with 95 % confidence; otherwise –.",
@@ -117,14 +112,17 @@ def _units(found: Length) -> str:
     return " or ".join(dict.fromkeys(model.unit for model in found.models))
 
 
-def _done(found: Length, role: str) -> str:
-    return found.rewording if role == "rewording" else DONE[role]
+def _edit(found: Length, role: str) -> str:
+    """The role of an edit in tables, short enough for narrow ones."""
+    reworded = "light" if found.rewording == LIGHT else "reworded"
+    return {"rewording": reworded, "heavy rewording": "heavy"}.get(role, role)
 
 
 def _overlaps(found: Length) -> str:
     """The median word overlap of the change and of the rewordings with the text."""
     roles = [role for role in ROLES if role != "random" and role in found.overlaps]
-    shares = ", ".join(f"{_done(found, role)} {found.overlaps[role]:.2f}" for role in roles)
+    named = {"rewording": found.rewording}
+    shares = ", ".join(f"{named.get(role, role)} {found.overlaps[role]:.2f}" for role in roles)
     rules = " (in some texts a rule's edit, nearer in size than yours)"
     mixed = rules if found.rewording == MIXED else ""
     return f"Median word overlap with the sentence: {shares}{mixed}"
@@ -230,7 +228,7 @@ def _curves(found: Length) -> b.Table:
     rows = [
         [
             model.name,
-            _done(found, curve.role),
+            _edit(found, curve.role),
             str(curve.texts),
             *(f"{number(point.change)} ({point.tokens:.0f})" for point in curve.points),
         ]
@@ -270,7 +268,7 @@ def _discrimination(found: Length) -> b.Table:
             scores = [one for one in model.discrimination if one.against == against]
             cells = [f"{one.auc:.2f} [{one.low:.2f}, {one.high:.2f}]" for one in scores]
             texts = str(model.curve(against).texts)
-            rows.append([model.name, _done(found, against), texts, *cells])
+            rows.append([model.name, _edit(found, against), texts, *cells])
     return _by_window(found, "against", rows, "Change of meaning farther than rewording", 20)
 
 
@@ -286,7 +284,7 @@ def _laws(found: Length) -> b.Table:
 
     columns = [
         b.Column("model", "text", cell=lambda row: row[0].name),
-        b.Column("edit", "text", cell=lambda row: _done(found, row[1].role)),
+        b.Column("edit", "text", cell=lambda row: _edit(found, row[1].role)),
         b.Column("best", "text", cell=lambda row: row[1].laws.best or "–"),
         b.Column("power: e", cell=lambda row: f"{row[1].laws['power'].exponent:.2f}"),
         b.Column("floor: e", cell=lambda row: floor(row[1].laws)),

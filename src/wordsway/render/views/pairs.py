@@ -17,9 +17,9 @@ SHOWN = 40
 MEANINGS = {
     "cosine": EXPLAINED["cosine"],
     "change": EXPLAINED["change"],
-    "above": "The share of random real words in the same place that move the embedding less. They "
-    "are inserted for an insertion, and replace as many tokens for a replacement: percentiles of "
-    "edits of different length are not comparable.",
+    "percentile": "The share of random real words in the same place that move the embedding less. "
+    "They are inserted for an insertion, and replace as many tokens for a replacement: percentiles "
+    "of edits of different length are not comparable.",
     "parts in": EXPLAINED["parts"],
 }
 
@@ -30,7 +30,7 @@ NUMBERS = (
     b.Column("cosine", cell=lambda row: number(row["cosine"])),
     b.Column("", "bar", cell=lambda row: b.Bar(max(0.0, row["cosine"]), 1.0)),
     b.Column("change", cell=lambda row: number(row["change"])),
-    b.Column("above", cell=lambda row: whole_percent(row["percentile"])),
+    b.Column("percentile", cell=lambda row: whole_percent(row["percentile"])),
 )
 
 
