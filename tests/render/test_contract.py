@@ -175,11 +175,11 @@ def test_numbers_are_never_cut(width: int) -> None:
 
 def test_texts_are_cut_before_numbers() -> None:
     columns = [b.Column("map", "text"), b.Column("setting", "text"), *map(b.Column, "abcd")]
-    table = b.Table(columns, [["module:function", "all of it", *["0.12345"] * 4]])
-    for width in range(52, 63):
+    table = b.Table(columns, [["a module:its function", "all of it", *["0.12345"] * 4]])
+    for width in range(61, 69):
         lines = printed(render([table]), width).splitlines()
         assert lines[1].split()[-4:] == ["0.12345"] * 4
-    assert lines[1].startswith("module:function  all of it  ")
+    assert lines[1].startswith("a module:its function  all of it  ")
 
 
 @KINDS

@@ -60,7 +60,7 @@ WIDEN = "(widen the terminal, or save a page with --out)"
 #: Columns of a bar, at most, where optional columns have to go for it, and at least.
 BAR, GOOD_BAR, NARROW_BAR = 24, 8, 3
 #: The narrowest and the widest column of texts.
-NARROW_TEXT, WIDE_TEXT = 8, 28
+NARROW_TEXT, WIDE_TEXT = 14, 28
 #: Columns of the names in front of explanations.
 NAMES = 14
 EIGHTHS = " ▏▎▍▌▋▊▉"

@@ -166,7 +166,10 @@ def fall(curve: LengthCurve) -> str:
     if curve.laws.best == "floor":
         law = curve.laws["floor"]
         level = number(float(law.at([1e9])[0]))
-        return f"it falls up to about {law.begins:.0f} {curve.unit}, then stays near {level}"
+        return (
+            f"it falls towards a floor of {level}, which is more than half of it from about "
+            f"{law.begins:.0f} {curve.unit} on"
+        )
     if curve.laws.best == "logarithm":
         return "it falls with log n"
     preferred = "" if curve.laws.best else " (no law is preferred)"
