@@ -216,8 +216,28 @@ def test_words_are_ranked_by_the_labels_that_real_words_flip(capsys: Any) -> Non
     assert moved["film"] > moved["not"]
     found.show()
     shown = capsys.readouterr().out
-    headline = "“not” (word 3) flips the label class 1 with 8 of 8 random words"
+    headline = "“not” (word 3): 8 of 8 random words in its place change the label (class 1), more"
     assert headline in " ".join(shown.split())
     assert "flips" in next(line for line in shown.splitlines() if line.startswith("rank"))
     ws.words(text, stuck, target="logits", draws=4).show()
-    assert "no random word flips the label" in capsys.readouterr().out
+    assert "none of 24 random words (4 words per place) flips it" in capsys.readouterr().out
+
+
+def test_words_have_the_direction_in_which_they_move_the_label(capsys: Any) -> None:
+    """A word that speaks against the label was shown like one that supports it."""
+
+    def positive(texts: list[str]) -> np.ndarray:
+        words = [text.rstrip(".").split() for text in texts]
+        score = np.array([0.6 + 0.2 * ("awesome" in one) - 0.1 * ("only" in one) for one in words])
+        return np.stack([1 - score, score], 1)
+
+    found = ws.words("An awesome film, only.", positive, target="logits", draws=8)
+    change = {word.word: word.real.margin_change for word in found if word.real is not None}
+    expected = {"An": 0, "awesome": -0.4, "film": 0, "only": 0.2}
+    assert {name: change[name] for name in expected} == pytest.approx(expected, abs=1e-12)
+    assert found.to_dict()["words"][1]["real"]["margin_change"] == pytest.approx(-0.4)
+    found.show()
+    shown = capsys.readouterr().out
+    assert "−0.4000" in shown and "+0.2000" in shown
+    found = ws.words("An awesome film, only.", positive, target="cosine", draws=2)
+    assert all(word.real and word.real.margin_change is None for word in found)

@@ -196,10 +196,10 @@ def test_which_words_flip_a_label(classifier: Path) -> None:
     for word in result.words:
         assert word.real is not None and word.real.flips is not None
         before, after_word = text[: word.start], text[word.end :]
-        true = sum(
-            int(logits(before + name + after_word).argmax()) == 0 for name in word.real.words
-        )
-        assert word.real.flips == true
+        others = [logits(before + name + after_word) for name in word.real.words]
+        assert word.real.flips == sum(int(one.argmax()) == 0 for one in others)
+        margins = [float(one[1] - one[0] - base[1] + base[0]) for one in others]
+        assert word.real.margin_change == pytest.approx(sum(margins) / len(margins), abs=1e-5)
 
 
 def test_the_next_token_of_a_causal_model(tmp_path: Path) -> None:

@@ -240,8 +240,8 @@ def _outcomes(
     vectors = torch.from_numpy(box.encode([places[0].text, *texts], progress))
     values = distances_of(box, target, vectors).tolist()
     if target == "logits":
-        label = int(vectors[0].argmax())
-        every = [Outcome(one, row, label) for one, row in zip(values, vectors[1:], strict=True)]
+        own, rows = vectors[0], vectors[1:]
+        every = [Outcome(one, row, own) for one, row in zip(values, rows, strict=True)]
     else:
         every = [Outcome(one) for one in values]
     left = iter(every)
@@ -252,14 +252,22 @@ def _predicted(target: str, scores: torch.Tensor) -> tuple[str | None, float | N
     """The predicted class and its probability; None for other targets, and for other scores."""
     if target != "logits":
         return None, None
-    label = int(scores.argmax())
-    return f"class {label}", _probability(scores, label)
+    return class_name(scores), _probability(scores, int(scores.argmax()))
+
+
+def class_name(scores: torch.Tensor) -> str:
+    """The class with the largest score."""
+    return f"class {int(scores.argmax())}"
 
 
 def _probability(scores: torch.Tensor, label: int) -> float | None:
     """The score of a class if the scores are probabilities."""
-    shares = bool((scores >= 0).all()) and abs(float(scores.sum()) - 1) < 1e-3
-    return float(scores[label]) if shares else None
+    return float(scores[label]) if are_shares(scores) else None
+
+
+def are_shares(scores: torch.Tensor) -> bool:
+    """Whether two or more numbers can be the probabilities of classes."""
+    return len(scores) > 1 and bool((scores >= 0).all()) and abs(float(scores.sum()) - 1) < 1e-3
 
 
 def _swap(name: str, outcome: Outcome) -> Swap:

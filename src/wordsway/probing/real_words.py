@@ -39,8 +39,9 @@ class RealWords:
     """Changes by ``draws`` random real words in one place: their mean with its standard ``error``,
     90 % quantile, and the largest one with its word.
 
-    ``flips`` counts those after which a classifier predicts another label, and ``flip`` is one of
-    them; None for other targets.
+    Of a classifier ``flips`` counts those after which it predicts another label, and ``flip`` is
+    one of them; ``margin_change`` is their mean effect on the margin of the text's label (negative:
+    the word supports this label), with its standard error. None for other targets.
     """
 
     mean: float
@@ -51,6 +52,8 @@ class RealWords:
     draws: int
     flips: int | None = None
     flip: str | None = None
+    margin_change: float | None = None
+    margin_error: float | None = None
     changes: tuple[float, ...] = field(default=(), repr=False)
     words: tuple[str, ...] = field(default=(), repr=False)
 
@@ -170,22 +173,33 @@ def order_of(names: Sequence[str], found: Mapping[int, Outcome], flip: bool) -> 
 
 
 def summarised(names: Sequence[str], found: Sequence[Outcome]) -> RealWords:
-    """Mean, standard error, quantile and the largest of the changes."""
+    """Mean, standard error, quantile and the largest of the changes; changes of the margin."""
     changes = tuple(outcome.change for outcome in found)
+    mean, error = _mean(changes)
     values = torch.tensor(changes, dtype=torch.float64)
-    count = len(values)
     top = int(values.argmax())
     flips = [name for name, outcome in zip(names, found, strict=True) if outcome.flips]
-    labelled = found[0].logits is not None
+    margins = [one.margin_change for one in found if one.margin_change is not None]
+    margin_change, margin_error = _mean(margins) if margins else (None, None)
     return RealWords(
-        mean=float(values.mean()),
-        error=float(values.std()) / count**0.5 if count > 1 else float(values[0]),
+        mean=mean,
+        error=error,
         q90=float(values.quantile(0.9)),
         worst=float(values[top]),
         worst_word=names[top],
-        draws=count,
-        flips=len(flips) if labelled else None,
+        draws=len(found),
+        flips=len(flips) if margins else None,
         flip=flips[0] if flips else None,
+        margin_change=margin_change,
+        margin_error=margin_error,
         changes=changes,
         words=tuple(names),
     )
+
+
+def _mean(values: Sequence[float]) -> tuple[float, float]:
+    """The mean and its standard error; of one value, its size."""
+    found = torch.tensor(values, dtype=torch.float64)
+    count = len(found)
+    error = float(found.std()) / count**0.5 if count > 1 else abs(float(found[0]))
+    return float(found.mean()), error

@@ -89,7 +89,8 @@ def swaps_of(
     bound = target_of(probe, encoded, request.wanted, request.scaling)
     label, probability = bound.prediction
     if request.flip and label is None:
-        raise InputError("a classifier of two or more labels", "one", "leave --flip out")
+        got = "a model with one output, a score without a label"
+        raise InputError("a classifier of two or more labels", got, "leave --flip out")
     found = candidates(
         probe,
         encoded,

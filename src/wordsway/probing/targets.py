@@ -49,20 +49,33 @@ SINK = 3.0
 
 @dataclass(frozen=True)
 class Outcome:
-    """The change by a real word; for a classifier its logits, and the text's own ``label``."""
+    """The change by a real word; for a classifier the logits then, and the text's ``own`` ones."""
 
     change: float
     logits: torch.Tensor | None = None
-    label: int = 0
+    own: torch.Tensor | None = None
 
     @property
     def margin(self) -> float | None:
         """The logit of the text's label minus the largest other one: negative where it flips."""
-        if self.logits is None:
+        return None if self.logits is None else self._margin(self.logits)
+
+    @property
+    def margin_change(self) -> float | None:
+        """The margin minus that of the text."""
+        if self.logits is None or self.own is None:
             return None
-        others = self.logits.clone()
+        return self._margin(self.logits) - self._margin(self.own)
+
+    @property
+    def label(self) -> int:
+        """The text's own label."""
+        return 0 if self.own is None else int(self.own.argmax())
+
+    def _margin(self, logits: torch.Tensor) -> float:
+        others = logits.clone()
         others[self.label] = -torch.inf
-        return float(self.logits[self.label] - others.max())
+        return float(logits[self.label] - others.max())
 
     @property
     def flips(self) -> bool:
@@ -386,8 +399,8 @@ class HeadTarget(VectorTarget):
 class LogitsTarget(HeadTarget):
     """The logits of a classifier that was saved with its head."""
 
-    name, title = "logits", "the classifier's answer (its logits)"
-    distance = "the relative change of the logits"
+    name, title = "logits", "the classifier's answer (its class scores)"
+    distance = "the relative change of the class scores"
 
     def __init__(self, probe: Probe, scaling: str = "auto") -> None:
         super().__init__(probe)
@@ -425,9 +438,12 @@ class LogitsTarget(HeadTarget):
     def outcomes(
         self, ids: torch.Tensor, word: Word, prefix: Prefix | None = None
     ) -> list[Outcome]:
-        logits, label = self.vectors(ids), self.label
-        both = zip(self._change(logits).tolist(), logits.cpu(), strict=True)
-        return [Outcome(one) if label is None else Outcome(one, row, label) for one, row in both]
+        logits = self.vectors(ids)
+        changes = self._change(logits).tolist()
+        if self.label is None:
+            return [Outcome(one) for one in changes]
+        own = self.own.cpu()
+        return [Outcome(one, row, own) for one, row in zip(changes, logits.cpu(), strict=True)]
 
 
 class NextTokenTarget(HeadTarget):

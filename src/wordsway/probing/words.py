@@ -7,6 +7,7 @@ of the text and the words next to it.
 
 from __future__ import annotations
 
+import logging
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -24,6 +25,7 @@ from wordsway.core.reading import Word
 from wordsway.core.result import fields_of, versions
 from wordsway.core.runtime import peak_bytes, single_thread
 from wordsway.models.encoders import AnyModel, opened, with_vectors
+from wordsway.models.heads import saved_with
 from wordsway.models.probe import EncodedText, Probe
 from wordsway.probing.black_boxes import words_by_vectors
 from wordsway.probing.ceiling import ceilings
@@ -43,6 +45,7 @@ from wordsway.probing.targets import Target, target_of
 from wordsway.probing.tiers import TIERS, in_order
 from wordsway.text.clean import checked
 
+log = logging.getLogger("wordsway")
 #: Tokens of a text up to which two threads are no quicker than one: all of it is small products.
 SMALL = 8
 #: Words × tokens, in units of MiniLM's cost per token, up to which a text is short: all words get
@@ -82,6 +85,8 @@ def measure(
     if not isinstance(probe, Probe):
         yield words_by_vectors(text, with_vectors(probe, "words"), request, progress)
         return
+    if request.target != "logits" and saved_with(probe, "SequenceClassification"):
+        log.warning("%s has labels, which only target logits measures", probe.name)
     started = time.perf_counter()
     kept = probe.cut(text) if request.cut else text
     run = _WordsRun(probe, probe.read(kept, request.at), request, progress)

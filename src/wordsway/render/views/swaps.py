@@ -31,7 +31,9 @@ def swaps_view(swaps: Swaps) -> b.ResultView:
     if swaps.swaps:
         blocks += [_table(swaps), *_reached(swaps)]
     elif swaps.only_flips:
-        blocks.append(b.plain(f"none of the {swaps.evaluated:,} words tried flips the label"))
+        tried = f"none of the {swaps.evaluated:,} words tried flips the label"
+        remedy = "another word may: words --target logits counts flips in every place"
+        blocks.append(b.plain(f"{tried}; {remedy}"))
     else:
         blocks.append(b.plain("no real word was found"))
     if swaps.refused:

@@ -22,6 +22,8 @@ from wordsway.render.views.swaps import labelled, swaps_view
 SHOWN, DRAWN, STEPS = 15, 40, 6
 #: Words named in a tie.
 NAMED = 3
+#: What the margin of a label is.
+MARGIN = "its logit or score minus the largest other one"
 ROWS = {
     "frobenius": "",
     "rows": " A few rows hold most of the norm here (an attention sink), so all rows have equal "
@@ -145,12 +147,14 @@ def _table(words: Words) -> b.Table:
 
     label = f"How many of the random words change the classifier's label, {words.label}."
     flips = b.Column("flips", meaning=label, cell=lambda place: _flips(words.words[place]))
+    lead = f"Mean change of the margin of {words.label} ({MARGIN}). −: the word supports it."
+    margin = b.Column("margin", meaning=lead, cell=lambda place: _margin(words.words[place]))
     labelled = any(word.real and word.real.flips is not None for word in words.words)
     columns = [
         b.Column("rank", cell=lambda place: rank[place]),
         b.Column("#", cell=lambda place: str(words.words[place].index)),
         b.Column("word", "text", cell=spelling),
-        *([flips] if labelled else []),
+        *([flips, margin] if labelled else []),
         b.Column(TIERS[words.tier].title, cell=lambda place: number((own[place] or (None,))[0])),
         b.Column("", "bar", cell=lambda place: b.Bar(_known(own[place])[0], top)),
         b.Column("±", optional=True, cell=lambda place: spread(_known(own[place])[1])),
@@ -186,6 +190,15 @@ def _number(tier: str, word: WordSway) -> str:
 def _flips(word: WordSway) -> str:
     real = word.real
     return "–" if real is None or real.flips is None else f"{real.flips} of {real.draws}"
+
+
+def _margin(word: WordSway) -> str:
+    """The mean change of the margin by random words, with its sign and standard error."""
+    real = word.real
+    if real is None or real.margin_change is None or real.margin_error is None:
+        return "–"
+    sign = "−" if real.margin_change < 0 else "+" if real.margin_change else ""
+    return sign + interval((abs(real.margin_change), real.margin_error))
 
 
 def _layers(words: Words) -> b.Table:
@@ -340,15 +353,17 @@ def _flips_headline(words: Words, first: Sequence[WordSway], count: int) -> Head
     """The words whose replacements flip the label most often."""
     names = tuple((word.word, word.index) for word in first[:NAMED])
     counts = ", ".join(_flips(word) for word in first[:NAMED])
-    said = f"label {words.label} with {counts} random words"
+    change = f"change the label ({words.label})"
+    said = f": {counts} random words in its place {change}"
     if count == 1:
-        return Headline(names, f"flips the {said}")
+        return Headline(names, said)
     if len(first) == count:
-        return Headline((), f"no word stands out by the random words that flip the {said}")
+        return Headline((), f"no word stands out by the number of random words that {change}")
     if len(first) == 1:
-        return Headline(names, f"flips the {said}, most of all words")
-    more = f"(and {len(first) - NAMED} more) " if len(first) > NAMED else ""
-    return Headline(names, f"{more}flip the {said}, and cannot be told apart")
+        return Headline(names, f"{said}, more than for any other word")
+    more = f" (and {len(first) - NAMED} more)" if len(first) > NAMED else ""
+    said = f"{more}: {counts} random words in their places {change}"
+    return Headline(names, f"{said}; these words cannot be told apart")
 
 
 def plain(words: Words) -> list[tuple[str, bool]]:
@@ -395,6 +410,8 @@ def meaning(words: Words) -> str:
     elif words.tier == "curve":
         text += f"; reach ρ = {words.reach:g}, where 1 is the length of the word's own embedding"
     errors = f" ± is {TIERS[words.tier].error}; ranks such as 2–4 are ties."
+    if words.tier == "real-words" and words.label is not None:
+        errors += " Colours show no direction, the sign of the margin does."
     return f"{text}.{errors}{ROWS[words.scaling]}"
 
 
@@ -419,6 +436,7 @@ def tier_numbers(words: Words, word: WordSway) -> dict[str, str]:
             lines["label flips"] = f"{real.flips} of {real.draws} random words flip the label" + (
                 f", such as “{real.flip}”" if real.flip else ""
             )
+            lines["margin"] = f"{_margin(word)} on average (−: the word supports the label)"
     if word.mean_local is not None:
         lines["mean local"] = interval(word.score("mean-local"))
     if word.local is not None:
@@ -451,10 +469,13 @@ def tip(words: Words, word: WordSway) -> str:
 def notes(words: Words) -> list[str]:
     """Notes for the reader of the numbers."""
     found = []
+    if words.target == "logits" and words.label is None:
+        found.append("the model has one output: a score, but no label that could change")
     if words.label is not None:
         found.append(f"predicted label: {labelled(words.label, words.probability)}")
         if words.tier == "real-words" and words.tier in words.tiers and not words.by_flips:
-            found.append("no random word flips the label")
+            tried = sum(word.real.draws for word in words.words if word.real is not None)
+            found.append(f"none of {tried:,} random words ({_draws(words)} per place) flips it")
     joined = [
         f"“{word.word}” ({word.joined} words)"
         for word in words.words
