@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,10 @@ def negated(texts: list[str]) -> np.ndarray:
     share = np.array([0.9 if " not " in text else 0.1 for text in texts])
     share += np.array([len(text) for text in texts]) * 1e-4
     return np.stack([1 - share, share], 1)
+
+
+def negated_again(texts: list[str]) -> np.ndarray:
+    return negated(texts)
 
 
 def stuck(texts: list[str]) -> np.ndarray:
@@ -59,11 +64,11 @@ def test_a_gate_on_labels_fails_a_model_whose_label_never_changes(
     assert "flips.negation 0.000" in line
     assert "small.negation" in caplog.text and "not labels" in caplog.text
     said = found.verdict(found[0])
-    assert said.startswith("negation: 0 of 20 labels change and should;")
+    assert said.startswith("labels that change where expected: negation 0 of 20; where not")
     found = audited(negated, table, fail_under={"flips.all": 1, "stays.all": 0.9})
     (line,) = found.gate
     assert "stays.notonly 0.000" in line
-    assert "notonly: 20 of 20 change and should not" in found.verdict(found[0])
+    assert "where not expected: notonly 20 of 20" in found.verdict(found[0])
 
 
 def test_kinds_that_should_stay_preserve_the_meaning_in_the_score(table: Path) -> None:
@@ -79,6 +84,49 @@ def test_a_pair_of_kind_rewording_counts_at_that_level(table: Path) -> None:
     found = ws.audit(negated, table, baselines=False, draws=0, kinds=["negation"])
     assert found.level == "rewording" and found[0].levels["rewording"].texts == 20
     assert "No text has a rewording" not in found.verdict(found[0])
+
+
+def test_every_pair_counts_for_the_labels(tmp_path: Path) -> None:
+    """Pairs without a counterpart of the same text were dropped from the shares of labels."""
+    path = tmp_path / "own.csv"
+    rows = ["The film was good,The film was not good,negation", "Ill soup,Well soup,antonyms"]
+    rows += ["A nise film,A nice film,spelling", "Poor food,Rich food,antonyms"]
+    path.write_text("\n".join(["a,b,kind", *rows]), "utf-8")
+    found = audited(negated, path, should_stay=None, fail_under=["stays.spelling=0.9"])
+    counts = {one.kind: (one.changed, one.texts) for one in found[0].flips}
+    assert counts["negation"] == (1, 1) and counts["antonyms"] == (0, 2)
+    assert counts["spelling"] == (0, 1)
+    assert found.gate == () and found.refused == ()
+    path.write_text("\n".join(["a,b,kind", *rows[1:]]), "utf-8")
+    found = audited(negated, path, should_stay=None, out=tmp_path / "out")
+    assert found[0].levels == {} and found[0].flip("antonyms") is not None
+    with pytest.raises(InputError, match="changes its meaning"):
+        audited(negated, path, kinds=["humour"])
+    with pytest.raises(InputError, match="one that preserves it"):
+        ws.audit(negated, path, target="cosine", baselines=False)
+
+
+def test_classifiers_are_compared_by_their_labels(table: Path, capsys: Any) -> None:
+    """Their difference was that of a score of distances, without its name."""
+
+    def careful(texts: list[str]) -> np.ndarray:
+        return negated([text.replace(" not only ", " ") for text in texts])
+
+    found = audited([negated, careful], table, out=table.parent)
+    shares = {one.score: one for one in found.flip_differences}
+    assert [one.certain for one in shares.values()].count(True) == 1
+    assert abs(shares["flips.notonly"].difference) == 1 and shares["flips.negation"].identical
+    assert "flip_differences" in found.to_dict()
+    assert str(found.differences[0]).startswith("rewording: ")
+    found.show()
+    shown = capsys.readouterr().out
+    assert "flips.notonly: " in shown and "rewording: " not in shown and "rank" not in shown
+    audited([negated, negated_again], table).show()
+    assert "no kind differs" in capsys.readouterr().out
+    edits = found.edits_frame()
+    changed = edits[(edits.label != edits.edited_label) & (edits.model == "negated")]
+    assert set(changed.kind) == {"negation", "notonly"} and len(changed) == 40
+    assert set(changed.edited_label) == {"class 1"}
 
 
 @pytest.mark.parametrize(
@@ -241,3 +289,41 @@ def test_words_have_the_direction_in_which_they_move_the_label(capsys: Any) -> N
     assert "−0.4000" in shown and "+0.2000" in shown
     found = ws.words("An awesome film, only.", positive, target="cosine", draws=2)
     assert all(word.real and word.real.margin_change is None for word in found)
+
+
+def test_a_function_of_probabilities_in_pairs_is_told_how_to_compare_labels(caplog: Any) -> None:
+    """Only a cosine of two vectors of probabilities was shown."""
+
+    def embedding(texts: list[str]) -> np.ndarray:
+        return 3 * negated(texts)
+
+    pair = PAIRS["negation"][0]
+    ws.pairs(*pair, embedding, draws=0)
+    assert "assert_flips" not in caplog.text
+    ws.pairs(*pair, [negated, "minilm"], draws=0)
+    assert caplog.text.count("assert_flips") == 1
+
+
+def test_a_forecast_names_functions(tmp_path: Path, monkeypatch: Any, capfd: Any) -> None:
+    """It said that an audit of a function takes no time."""
+    (tmp_path / "own_scores.py").write_text("def scores(texts):\n    return [[0.9, 0.1]]\n")
+    monkeypatch.chdir(tmp_path)
+    line = ["audit", "--forecast", "--json", "--quick", "--model", "python:own_scores:scores"]
+    assert run(line) == 0
+    (said,) = json.loads(capfd.readouterr().out)["missing"]
+    assert "python:own_scores:scores" in said and "texts" in said
+
+
+def test_words_say_that_a_model_has_labels(tmp_path: Path, caplog: Any) -> None:
+    import transformers as tf
+
+    config = tf.BertConfig(
+        vocab_size=40, hidden_size=16, num_hidden_layers=1, num_attention_heads=2,
+        intermediate_size=24,
+    )  # fmt: skip
+    tf.BertForSequenceClassification(config).eval().save_pretrained(tmp_path)
+    tiny.tokenizer().save(str(tmp_path / "tokenizer.json"))
+    ws.words("the film was good", tmp_path, target="logits", draws=2)
+    assert "logits" not in caplog.text
+    ws.words("the film was good", tmp_path, tiers="mean-local")
+    assert "target logits" in caplog.text

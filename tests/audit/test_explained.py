@@ -46,7 +46,7 @@ def test_the_sentence_about_a_classifier_is_about_its_labels() -> None:
     """Large distances of logits are no praise for a classifier whose label never changes."""
     stuck = replace(audit("a text").models[0].flips[0], flips=0.0, low=0.0, high=0.1)
     said = verdict(replace(model(small=1.0, rewording=1.0), flips=(stuck,)))
-    assert "0 of 40 labels change and should" in said
+    assert "labels that change where expected: negation a text 0 of 40" in said
     assert "tracks" not in said and "reacts" not in said
 
 

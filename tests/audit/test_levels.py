@@ -39,7 +39,8 @@ from wordsway.core.errors import InputError
 
 
 def effect(value: float, flips: bool | None = None) -> EditEffect:
-    return EditEffect(value, None, None, 1 - value, (value,), (value,), flips)
+    labels = () if flips is None else ("A", "B" if flips else "A")
+    return EditEffect(value, None, None, 1 - value, (value,), (value,), *labels)
 
 
 def drawn(count: int, seed: int = 0) -> list[Measured]:

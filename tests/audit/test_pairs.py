@@ -221,7 +221,7 @@ def test_logits_of_a_decoder_with_and_without_a_padding_token(
     assert torch.allclose(vectors, alone.double(), atol=1e-6)
     (found,) = changes(encoder, texts[0], [place_of(*texts[:2])], draws=3, seed=0)
     assert found.value == pytest.approx(float((alone[1] - alone[0]).norm() / alone[0].norm()), 1e-4)
-    labels = alone.argmax(1).tolist()
+    labels = [f"LABEL_{one}" for one in alone.argmax(1).tolist()]
     assert encoder.labels(list(vectors)) == labels and found.flips == (labels[1] != labels[0])
     rows = "the film was good,the plot was fine,the film was bad,negation"
     path = table(tmp_path / "triples.csv", f"text,rewording,change,kind\n{rows}\n")

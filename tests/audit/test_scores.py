@@ -220,7 +220,7 @@ def test_the_gate() -> None:
     (line,) = below(parse_gate(["rewording.negation=0.5"]), [model])
     assert line.startswith("m: rewording.negation has no texts, needs 0.5: use a level and a kind")
     (line,) = passed(parse_gate(["negation=0.5"]), [model])
-    assert line == "gate passed: m: small.negation 0.500 ≥ 0.5 (2 texts)"
+    assert line == "gate passed: m: small.negation 0.500 (0.095 to 0.905) ≥ 0.5 (2 texts)"
     assert list(passed(parse_gate(["negation=0.6", "rewording.negation=0"]), [model])) == []
     for wrong in (["negation"], ["negation=high"], ["=0.5"], ["negation=1.5"]):
         with pytest.raises(InputError, match="KIND=X"):

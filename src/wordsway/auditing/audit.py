@@ -79,8 +79,8 @@ CHUNK = 16
 #: Kinds that should change, and should not change, the label of a classifier of sentiment.
 FLIP, STAY = ("negation", "antonyms"), ("names", "numbers", "units")
 DISTANCE_GATE = (
-    "this gate compares distances of logits, not labels, and a model whose label never changes may "
-    "pass it; use flips.KIND and stays.KIND"
+    "this gate compares distances of class scores, not labels, and a model whose label never "
+    "changes may pass it; use flips.KIND and stays.KIND"
 )
 
 
@@ -172,6 +172,7 @@ class AuditRequest(EncoderRequest):
             texts=self.count,
             seed=self.seed,
             encoding=self.encoding,
+            unpaired=self.target == "logits",
             progress=progress,
         )
 
@@ -180,6 +181,10 @@ class AuditRequest(EncoderRequest):
         draws = 0 if name in self.twins or cases.retrieval else self.draws
         how = str(name), locate(name.model).digest, str(self.target), draws, self.seed, self.device
         return [AuditJob(texts, *how) for texts in in_chunks(places_of(cases.cases), CHUNK)]
+
+    def texts_read(self, progress: Progress) -> int:
+        places = places_of(self.cases(progress).cases)
+        return sum(1 + len(edits) + compared * self.draws for _, edits, compared in places)
 
     def all_jobs(self, progress: Progress) -> list[Job]:
         chosen = self.cases(progress)
@@ -200,7 +205,7 @@ class AuditJob(EditsJob):
     seed: int
     device: str = "cpu"
     kind = "audit"
-    version = 5
+    version = 6
     effect = EditEffect
 
     def measure(self) -> list[list[EditEffect] | InputError]:

@@ -215,6 +215,7 @@ def collect(
     texts: int = TEXTS,
     seed: int = 0,
     encoding: str | None = None,
+    unpaired: bool = False,
     progress: Progress = silent,
 ) -> Cases:
     """Texts for each kind, in an order drawn by the seed.
@@ -226,6 +227,7 @@ def collect(
         a list of texts
     kinds : kinds of meaning-changing edits; all by default
     texts : how many per kind, at most
+    unpaired : keep pairs of a table whose text has no edit of the other role to compare with
     """
     positive("texts", texts)
     if str(data) in GOLD:
@@ -249,7 +251,7 @@ def collect(
     if table.triples:
         found = _from_triples(table.triples, table.refused, name, kinds, seed)
     elif table.pairs:
-        found = _from_pairs(table.pairs, table.refused, name, kinds, seed)
+        found = _from_pairs(table.pairs, table.refused, name, kinds, seed, unpaired)
     else:
         own = _Own(table.texts)
         found = _edited(own, turning_kinds(kinds), texts, seed, name, table.refused, progress)
@@ -469,8 +471,12 @@ def _from_pairs(
     source: str,
     kinds: Sequence[str] | None,
     seed: int,
+    unpaired: bool,
 ) -> Cases:
     """A user's own pairs by first text; rules add harmless edits to texts without any."""
+    needed = {"turning", "keeping"}
+    if unpaired:
+        needed = set() if kinds is None else {"turning"}
     by_text: dict[str, list[PairRow]] = {}
     for row in pairs:
         by_text.setdefault(row.a, []).append(row)
@@ -483,7 +489,7 @@ def _from_pairs(
         if kinds is not None:
             edits = [edit for edit in edits if edit.role == "keeping" or edit.kind in kinds]
         roles = {edit.role for edit in edits}
-        if roles == {"turning", "keeping"}:
+        if needed <= roles:
             cases.append(Case.of(f"row {rows[0].row}", text, edits))
         else:
             missing = "preserves" if "turning" in roles else "changes"

@@ -27,7 +27,8 @@ class EditEffect:
     place that change it less (in percent, ties count half; None without random words), ``typical``
     the median change by random words. ``cosine`` compares the pooled embeddings. Per layer 0 … L:
     ``distances``, the cosine distance of the pooled states, and ``layers``, their relative change
-    ‖v − u‖/‖u‖. ``flips`` is whether the edit changes a classifier's label; None for other models.
+    ‖v − u‖/‖u‖. ``label`` and ``edited_label`` are those of a classifier, before and after the
+    edit, and ``flips`` is whether they differ; None for other models.
     """
 
     value: float
@@ -36,7 +37,12 @@ class EditEffect:
     cosine: float
     distances: tuple[float, ...]
     layers: tuple[float, ...]
-    flips: bool | None = None
+    label: str | None = None
+    edited_label: str | None = None
+
+    @property
+    def flips(self) -> bool | None:
+        return None if self.label is None else self.label != self.edited_label
 
     @property
     def parts(self) -> int:
@@ -118,7 +124,7 @@ def _case(
 
 
 def _changes(
-    case: _Case, pooled: torch.Tensor, values: Sequence[float], labels: Sequence[int] | None
+    case: _Case, pooled: torch.Tensor, values: Sequence[float], labels: Sequence[str] | None
 ) -> list[EditEffect]:
     distances = cosine_distance(pooled[:1], pooled[1 : 1 + case.edits])
     layers = relative(pooled[:1], pooled[1 : 1 + case.edits])
@@ -134,7 +140,7 @@ def _changes(
                 1.0 - float(distances[number, -1]),
                 tuple(distances[number].tolist()),
                 tuple(layers[number].tolist()),
-                None if labels is None else labels[1 + number] != labels[0],
+                *((labels[0], labels[1 + number]) if labels else ()),
             )
         )
     return found

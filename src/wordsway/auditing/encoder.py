@@ -6,6 +6,7 @@ Texts of equal length run together, and none is padded.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
@@ -18,7 +19,7 @@ from wordsway.auditing.edits.edit import overlap
 from wordsway.models.encoders import BlackBox, PairScorer, TextEncoder, opened
 from wordsway.models.heads import saved_with
 from wordsway.models.probe import Probe
-from wordsway.probing.black_boxes import checked_target, distances_of
+from wordsway.probing.black_boxes import are_shares, checked_target, class_name, distances_of
 from wordsway.probing.targets import (
     LogitsTarget,
     PooledTarget,
@@ -27,6 +28,7 @@ from wordsway.probing.targets import (
 )
 from wordsway.text.clean import checked
 
+log = logging.getLogger("wordsway")
 #: The width of a model whose configuration does not name it, for counting memory.
 WIDTH = 2048
 
@@ -96,11 +98,12 @@ class Encoder:
             return []
         return LogitsTarget(self.probe).predictions(texts)
 
-    def labels(self, vectors: Sequence[torch.Tensor]) -> list[int] | None:
+    def labels(self, vectors: Sequence[torch.Tensor]) -> list[str] | None:
         """The label that a classifier gives each text; None for other targets and one logit."""
         if not isinstance(self.target, LogitsTarget) or vectors[0].numel() < 2:
             return None
-        return [int(one.argmax()) for one in vectors]
+        names = self.target.names
+        return [names[int(one.argmax())] for one in vectors]
 
 
 class BlackBoxEncoder:
@@ -110,6 +113,8 @@ class BlackBoxEncoder:
 
     #: Vectors of a few thousand numbers; more is not known before the first call.
     bytes_per_text = 2**15
+    #: Whether the warning about probabilities has been printed.
+    warned = False
 
     def __init__(self, box: TextEncoder, target: int | str = "cosine") -> None:
         self.box, self.target = box, checked_target(box, target)
@@ -132,7 +137,16 @@ class BlackBoxEncoder:
 
     def pooled(self, tokens: Sequence[tuple[str]]) -> torch.Tensor:
         """The vectors (B, 1, d)."""
-        return torch.from_numpy(self.box.encode([text for (text,) in tokens]))[:, None]
+        found = torch.from_numpy(self.box.encode([text for (text,) in tokens]))
+        own = isinstance(self.box, BlackBox) and self.box.kind == "function"
+        if own and self.target != "logits" and not self.warned and all(map(are_shares, found)):
+            self.warned = True
+            log.warning(
+                "%s returns numbers that sum to 1: if they are probabilities of classes, compare "
+                "labels with audit --target logits or wordsway.testing.assert_flips",
+                self.box.name,
+            )
+        return found[:, None]
 
     def vectors(self, tokens: Sequence[tuple[str]], pooled: torch.Tensor) -> list[torch.Tensor]:
         """What the target compares: the vectors themselves."""
@@ -147,9 +161,9 @@ class BlackBoxEncoder:
         """None: a black box has no head."""
         return []
 
-    def labels(self, vectors: Sequence[torch.Tensor]) -> list[int] | None:
+    def labels(self, vectors: Sequence[torch.Tensor]) -> list[str] | None:
         """The class with the largest score; None for other targets than logits."""
-        return [int(one.argmax()) for one in vectors] if self.target == "logits" else None
+        return [class_name(one) for one in vectors] if self.target == "logits" else None
 
 
 class ScoringEncoder(BlackBoxEncoder):

@@ -201,9 +201,19 @@ class Audit(SequenceResult[ModelAudit], items="models", brief="data texts target
     @cached_property
     def differences(self) -> tuple[Difference, ...]:
         """The paired difference of every two models, in the order of the table."""
+        return self._differences([self.level])
+
+    @cached_property
+    def flip_differences(self) -> tuple[Difference, ...]:
+        """The same of classifiers in the share of labels that edits of each kind change."""
+        kinds = dict.fromkeys(one.kind for model in self.models for one in model.flips)
+        return self._differences([f"flips.{kind}" for kind in kinds])
+
+    def _differences(self, scores: Sequence[str]) -> tuple[Difference, ...]:
         found = [
-            difference((one.name, one.measured), (two.name, two.measured), self.level)
+            difference((one.name, one.measured), (two.name, two.measured), score)
             for one, two in itertools.combinations(self.models, 2)
+            for score in scores
         ]
         return tuple(one for one in found if one is not None)
 
@@ -216,6 +226,8 @@ class Audit(SequenceResult[ModelAudit], items="models", brief="data texts target
 
     def verdict(self, model: ModelAudit) -> str:
         """The sentences to read first about a model."""
+        if _labels_sentence(model):
+            return verdict(model)
         own = [one for one in self.baselines if one.of in (None, model.name)]
         unseparated = self._unseparated(model)
         said = unseparated or verdict(model, own)
@@ -258,8 +270,9 @@ class Audit(SequenceResult[ModelAudit], items="models", brief="data texts target
         found = super().to_dict()
         for one, model in zip(found["models"], self.models, strict=True):
             one |= {"rank": self.ranks[model.name], "verdict": self.verdict(model)}
+        for name in ("differences", "flip_differences"):
+            found[name] = [json_fields(one) | {"said": str(one)} for one in getattr(self, name)]
         return found | {
-            "differences": [json_fields(one) | {"said": str(one)} for one in self.differences],
             "files": [path.name for path in self.files],
             "explained": EXPLAINED,
         }
@@ -311,6 +324,7 @@ class Audit(SequenceResult[ModelAudit], items="models", brief="data texts target
                 "percentile": change.percentile,
                 "cosine": change.cosine,
             }
+            | ({"label": change.label, "edited_label": change.edited_label} if model.flips else {})
             | ranks.get((model.name, edit), {})
             for model in self.models
             for text in model.measured
@@ -324,7 +338,8 @@ def verdict(model: ModelAudit, baselines: Sequence[ModelAudit] = ()) -> str:
     classifier, only the labels: logits can move far while the label never changes.
     """
     if labels := _labels_sentence(model):
-        return f"{labels} The scores below compare distances of logits, not labels."
+        below = " The scores below compare distances of class scores, not labels."
+        return labels + (below if model.levels else "")
     first, level = _first_sentence(model, baselines)
     ordered = sorted(
         (
@@ -383,22 +398,20 @@ def _first_sentence(model: ModelAudit, baselines: Sequence[ModelAudit]) -> tuple
 
 
 def _labels_sentence(model: ModelAudit) -> str:
-    """The labels that change, where they should and where they should not; "" without any."""
-    stay = [one for one in model.flips if one.should == "stay"]
+    """The labels that change, where they are expected to and where not; "" without any."""
+    flip, stay = ([one for one in model.flips if one.should == what] for what in ("flip", "stay"))
     worst = sorted((one for one in stay if one.changed), key=lambda one: -one.flips)[:STAYING]
-    said = [
-        f"{one.kind}: {one.changed:,} of {one.texts:,} labels change and should"
-        for one in model.flips
-        if one.should == "flip"
-    ]
-    said += [f"{one.kind}: {one.changed:,} of {one.texts:,} change and should not" for one in worst]
-    if others := [one for one in stay if one not in worst]:
+    others = [one for one in stay if one not in worst]
+    if len(others) > 1:
         changed, texts = sum(one.changed for one in others), sum(one.texts for one in others)
-        kinds = (
-            others[0].kind if len(others) == 1 else f"{len(others)} {'other ' * bool(said)}kinds"
-        )
-        said.append(f"{kinds}: {changed:,} of {texts:,} change and should not")
-    return f"{'; '.join(said)}." if said else ""
+        kinds = f"{len(others)} {'other ' * bool(worst)}kinds"
+        others = [FlipScore(kinds, "stay", texts, changed / texts, 0.0, 1.0)]
+    said = [
+        f"{where}: " + ", ".join(f"{one.kind} {one.changed:,} of {one.texts:,}" for one in scores)
+        for where, scores in (("where expected", flip), ("where not expected", [*worst, *others]))
+        if scores
+    ]
+    return f"labels that change {'; '.join(said)}." if said else ""
 
 
 def _few_sentence(model: ModelAudit, baselines: Sequence[ModelAudit]) -> str:
@@ -544,7 +557,8 @@ def passed(floors: Mapping[str, float], models: Sequence[ModelAudit]) -> Iterato
     for model, where, floor, score in _gated(floors, models):
         if score is not None and score.score >= floor:
             texts = f"{score.texts:,} {'text' if score.texts == 1 else 'texts'}"
-            yield f"gate passed: {model.name}: {where} {score.score:.3f} ≥ {floor:g} ({texts})"
+            found = f"{score.score:.3f} ({score.low:.3f} to {score.high:.3f})"
+            yield f"gate passed: {model.name}: {where} {found} ≥ {floor:g} ({texts})"
 
 
 def _gated(

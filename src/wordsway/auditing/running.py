@@ -7,7 +7,7 @@ import tempfile
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
@@ -64,6 +64,10 @@ class EncoderRequest:
     def all_jobs(self, progress: Progress) -> list[Job]:
         """Every job of the request."""
 
+    def texts_read(self, progress: Progress) -> int | None:
+        """The number of texts that a model reads; None if it is not known in advance."""
+        return None
+
     @property
     def count(self) -> int:
         """The number of texts, per kind in an audit."""
@@ -109,9 +113,14 @@ def forecast_request(
     workers: int | None = None,
     progress: Progress = silent,
 ) -> SweepForecast:
-    """Time and memory of the unfinished part of a request on this machine."""
+    """Time and memory of the unfinished part of a request on this machine; encoders that were
+    passed as objects, which run in this process, are ``missing``.
+    """
     store = Store(out / "store") if out is not None and out.exists() else None
-    return forecast_unfinished(request.all_jobs(progress), store, workers)
+    cost = forecast_unfinished(request.all_jobs(progress), store, workers)
+    count = request.texts_read(progress) if request.objects else None
+    about = "runs in this process" + (f", at most {count:,} texts" if count else "")
+    return replace(cost, missing=tuple(f"{name}: {about}" for name in request.objects))
 
 
 @contextmanager

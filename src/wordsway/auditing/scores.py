@@ -571,10 +571,26 @@ def flip_scores(
     return tuple(scores)
 
 
+def shares_of(measured: Sequence[Measured], score: str) -> dict[tuple[str, str], float]:
+    """The number of every text whose mean is a score: a_t of LEVEL or LEVEL.KIND, or for
+    "flips.KIND" the share of edits of that kind that change the label.
+    """
+    name, _, kind = score.partition(".")
+    if name != "flips":
+        return {key: one[0] for key, one in text_shares(measured, name, kind or None).items()}
+    found = {}
+    for text in measured:
+        both = zip(text.edits, text.changes, strict=True)
+        flips = [one.flips for edit, one in both if edit.kind == kind and one.flips is not None]
+        if flips:
+            found[text.id, text.text] = sum(flips) / len(flips)
+    return found
+
+
 @dataclass(frozen=True)
 class Difference:
-    """The score of one model minus that of another on the same texts, with its 95 % interval;
-    ``identical`` if every text has the same score in both.
+    """A score of one model minus that of another on the same texts, with its 95 % interval;
+    ``identical`` if every text has the same score in both. ``score`` names it: LEVEL or flips.KIND.
     """
 
     first: str
@@ -584,40 +600,46 @@ class Difference:
     low: float
     high: float
     identical: bool = False
+    score: str = "rewording"
+
+    @property
+    def certain(self) -> bool:
+        """Whether the interval excludes 0."""
+        return self.low > 0 or self.high < 0
 
     def __str__(self) -> str:
-        both = f"{self.first} and {self.second}"
+        both = f"{self.score}: {self.first} and {self.second}"
         if self.identical:
             return f"{both} have the same score on each of these {self.texts:,} texts."
         ends = f"{self.difference:+.2f} ({self.low:+.2f} to {self.high:+.2f})"
-        said = "differ by" if self.low > 0 or self.high < 0 else "cannot be told apart:"
+        said = "differ by" if self.certain else "cannot be told apart:"
         return f"{both} {said} {ends} on {self.texts:,} texts."
 
 
 def difference(
-    first: tuple[str, Sequence[Measured]], second: tuple[str, Sequence[Measured]], level: str
+    first: tuple[str, Sequence[Measured]], second: tuple[str, Sequence[Measured]], score: str
 ) -> Difference | None:
-    """Return the paired difference of two models at a level; None if they have no common text.
+    """Return the paired difference of two models in a score; None if they have no common text.
 
     The differences a_t − b_t ∈ [−1, 1] are mapped to [0, 1], where `intervals` applies.
     """
-    one, two = (text_shares(measured, level) for _, measured in (first, second))
+    one, two = (shares_of(measured, score) for _, measured in (first, second))
     both = [key for key in one if key in two]
     if not both:
         return None
-    moved = np.array([[(one[key][0] - two[key][0] + 1) / 2] for key in both])
+    moved = np.array([[(one[key] - two[key] + 1) / 2] for key in both])
     (found,) = intervals(moved)
     middle, low, high = (2 * value - 1 for value in (found.auc, found.low, found.high))
     same = bool((moved == 0.5).all())
-    return Difference(first[0], second[0], len(both), middle, low, high, same)
+    return Difference(first[0], second[0], len(both), middle, low, high, same, score)
 
 
 def paired_accuracy(measured: Sequence[Measured]) -> Score | None:
     """The share of pairs of queries that both find their own document, as NevIR counts it."""
     rows: dict[str, list[bool]] = {}
-    for (name, _), share in text_shares(measured, "rewording").items():
+    for (name, _), share in shares_of(measured, "rewording").items():
         row, _, query = name.partition(" query ")
         if query:
-            rows.setdefault(row, []).append(share[0] == 1.0)
+            rows.setdefault(row, []).append(share == 1.0)
     pairs = [[float(all(both))] for both in rows.values() if len(both) == 2]
     return intervals(np.array(pairs))[0] if pairs else None

@@ -62,6 +62,12 @@ ACROSS = (
     "The score compares a change with rewordings of the same text. A threshold is one number for "
     "all texts, so it may fail where the score is high."
 )
+EXPECTED = {"flip": "change", "stay": "no change", "": "–"}
+CHOICE = (
+    "What is expected of a kind is a choice, by default for sentiment; an edit such as big → small "
+    "need not concern the label. Choose kinds (--should-flip, --should-stay), or test your own "
+    "pairs."
+)
 LINE = "Line: the score of every layer, from the input to the last one, with its 95 % band."
 
 
@@ -71,21 +77,20 @@ def audit_view(audit: Audit) -> b.ResultView:
     unused = f" · {audit.unused:,} more sentences read" if audit.unused else ""
     chart = Chart(_profiles(audit), shared_key=True)
     layers: list[b.Block] = [b.soft(LINE), chart]
+    flips = _flips(audit)
     few = few_texts(audit)
     blocks: list[b.Block] = [
         b.headline(_heading(audit)),
         b.soft(WHAT),
         *(b.failure(line) for line in audit.gate),
         *(b.plain(b.Span(one.name, "bold"), f" {audit.verdict(one)}") for one in audit.models),
-        *(b.plain(str(one)) for one in audit.differences),
-        _levels(audit),
-        *([_by_kind(audit)] if audit.kinds else []),
+        *(flips or [b.plain(str(one)) for one in audit.differences]),
+        *([_levels(audit), _by_kind(audit)] if audit.kinds else []),
         *(b.warning(line) for line in audit.left_out),
         *([b.warning(few)] if few else []),
         *([b.warning(SWAPPED)] if _swapped(audit) else []),
         *_paired(audit),
         *([] if audit.target == "logits" else _thresholds(audit)),
-        *_flips(audit),
         *(_spots(audit, model) for model in audit.models if model.blind_spots),
         *_numbers(audit),
         b.Fold("Scores of every kind by layer", layers, terminal=False),
@@ -111,10 +116,8 @@ def _heading(audit: Audit) -> str:
     kinds, texts = len(audit.kinds), "text" if audit.texts == 1 else "texts"
     known = NAMED.get(audit.target)
     target = f"the relative change of layer {audit.target}" if known is None else known.distance
-    return (
-        f"{audit.texts:,} {texts} ({audit.data}), {kinds} {'kind' if kinds == 1 else 'kinds'} of "
-        f"changes, by {target}"
-    )
+    of_changes = f", {kinds} {'kind' if kinds == 1 else 'kinds'} of changes" if kinds else ""
+    return f"{audit.texts:,} {texts} ({audit.data}){of_changes}, by {target}"
 
 
 def _swapped(audit: Audit) -> bool:
@@ -127,7 +130,12 @@ def _swapped(audit: Audit) -> bool:
 
 def few_texts(audit: Audit) -> str:
     """Kinds with too few texts for informative intervals; "" if none."""
-    counts = {score.kind: score.texts for model in audit.models for score in model.kinds}
+    counts = {
+        score.kind: score.texts
+        for model in audit.models
+        for score in model.kinds
+        if not model.flips
+    }
     few = [f"{kind} ({count})" for kind, count in counts.items() if count < FEW]
     if not few:
         return ""
@@ -162,7 +170,7 @@ def _levels(audit: Audit) -> b.Table:
     """Every model and baseline at every level that has texts."""
     every = (*audit.models, *audit.baselines)
     present = [level for level in LEVEL_NAMES if any(level in model.levels for model in every)]
-    several = len(audit.models) > 1
+    several = len(audit.models) > 1 and not any(model.flips for model in audit.models)
     columns = [
         *([b.Column("rank", meaning=EXPLAINED["rank"])] if several else []),
         b.Column("model", "text"),
@@ -322,9 +330,9 @@ def _share(share: float, low: float, high: float) -> str:
 
 
 def _flips(audit: Audit) -> list[b.Block]:
-    """How often the labels of classifiers change, where they should and where they should not."""
+    """How often the labels of classifiers change, how far models differ, and changed labels."""
     rows = [
-        (model.name, one.kind, one.should or "–", f"{one.texts:,}", percent(one.flips),
+        (model.name, one.kind, EXPECTED[one.should], f"{one.texts:,}", percent(one.flips),
          f"{100 * one.low:.0f}–{100 * one.high:.0f} %")
         for model in audit.models
         for one in model.flips
@@ -334,12 +342,27 @@ def _flips(audit: Audit) -> list[b.Block]:
     columns = [
         b.Column("model", "text"),
         b.Column("kind", "text"),
-        b.Column("the label should", "text"),
+        b.Column("expected", "text"),
         b.Column("edits"),
         b.Column("flips", meaning=EXPLAINED["flips"]),
         b.Column("95 %"),
     ]
-    return [b.Fold("Labels that change", [b.Table(columns, rows, shown=100)])]
+    differences = audit.flip_differences
+    lines = [str(one) for one in differences if one.certain] or ["flips: no kind differs."]
+    edits = [
+        (model.name, edit.kind, _in_place(edit), f"{one.label} → {one.edited_label}")
+        for model in audit.models
+        for text in model.measured
+        for edit, one in zip(text.edits, text.changes, strict=True)
+        if one.flips
+    ]
+    named = [*columns[:2], b.Column("edit", "prose"), b.Column("label", "text")]
+    return [
+        *(b.plain(line) for line in lines if differences),
+        b.Fold("Labels that change", [b.soft(CHOICE), b.Table(columns, rows, shown=100)]),
+        b.Fold("Edits that change the label", [b.Table(named, edits, on_page=500)], open=False,
+               terminal=False),
+    ]  # fmt: skip
 
 
 def _numbers(audit: Audit) -> list[b.Block]:

@@ -103,7 +103,7 @@ def sweep_forecast_view(cost: SweepForecast) -> b.ResultView:
     left = b.Span(f"{cost.left:,} of {cost.total:,} {cost.what} left", "bold")
     time = f"about {format_seconds(cost.seconds)} with {cost.workers} workers on an idle machine"
     memory = f"peak memory {format_bytes(cost.bytes)} in total"
-    missing = [b.warning(f"not measured: {reason}") for reason in cost.missing]
+    missing = [b.warning(f"not included: {reason}") for reason in cost.missing]
     return b.ResultView("Forecast of a sweep", [b.plain(left, f": {time}, {memory}"), *missing])
 
 
