@@ -190,6 +190,20 @@ def test_a_file_is_not_a_module():
         opened("python:my/encoders.py:probabilities")
 
 
+def test_a_function_may_import_when_it_is_called(tmp_path, monkeypatch):
+    (tmp_path / "own_model.py").write_text("WIDTH = 3\n", "utf-8")
+    body = "def ones(texts):\n    import own_model\n    return [[1.0] * own_model.WIDTH] * 2\n"
+    (tmp_path / "own_lazy.py").write_text(body, "utf-8")
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.chdir(tmp_path)
+    assert opened("python:own_lazy:ones").encode(["a", "b"]).shape == (2, 3)
+
+
+def test_labels_are_refused_with_the_remedy():
+    with pytest.raises(InputError, match="predict_proba"):
+        black_box(lambda texts: ["good"] * len(texts)).encode(["a", "b"])
+
+
 @pytest.mark.slow
 def test_scores_of_a_cross_encoder_are_its_own(tmp_path):
     from sentence_transformers import CrossEncoder

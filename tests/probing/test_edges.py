@@ -23,7 +23,7 @@ def classifier(folder: Path, **settings: Any) -> Path:
 
     torch.manual_seed(0)
     sizes = {"vocab_size": 40, "hidden_size": 16, "num_hidden_layers": 2, "intermediate_size": 24}
-    config = tf.BertConfig(**sizes, num_attention_heads=2, **settings)
+    config = tf.BertConfig(**sizes | {"num_attention_heads": 2} | settings)
     tf.BertForSequenceClassification(config).eval().save_pretrained(folder)
     tiny.tokenizer().save(str(folder / "tokenizer.json"))
     return folder
@@ -52,6 +52,13 @@ def test_a_model_with_one_output_has_no_label_to_flip(tmp_path: Path) -> None:
     assert changes == sorted(changes, reverse=True), "by the change"
     with pytest.raises(InputError, match="two or more labels"):
         swap(TEXT, "good", probe, target="logits", flip=True)
+
+
+def test_token_ids_beyond_the_vocabulary_are_refused(tmp_path: Path) -> None:
+    """The message was about the length of the text."""
+    probe = Probe(classifier(tmp_path / "small", vocab_size=16))
+    with pytest.raises(InputError, match="below 16"):
+        words("the film was very dull and the cast", probe, target="logits")
 
 
 def test_labels_that_may_be_true_together_have_probabilities_of_their_own(tmp_path: Path) -> None:

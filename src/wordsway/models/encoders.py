@@ -45,6 +45,8 @@ log = logging.getLogger("wordsway")
 
 #: How a function of the user's own is named on the command line.
 PYTHON = "python:"
+#: What a function should return.
+RETURN = "return one vector per text, or predict_proba of a classifier instead of predict"
 #: Texts per call.
 BATCH = 256
 #: The text by which a pipeline computed here is compared with sentence-transformers' own.
@@ -129,13 +131,13 @@ def _answer(name: str, function: Callable[[Any], Any], inputs: list[Any]) -> np.
         vectors = _dense(answer)
     except (TypeError, ValueError) as error:
         raise InputError(
-            f"an array of one vector per text from {name}", first_line(error), "return one"
+            f"an array of one vector per text from {name}", first_line(error), RETURN
         ) from None
     if vectors.ndim != 2 or len(vectors) != len(inputs) or not vectors.shape[1]:
         raise InputError(
             f"an array of shape ({len(inputs)}, d) from {name}",
             f"shape {vectors.shape}",
-            "return one vector per text",
+            RETURN,
         )
     finite = np.isfinite(vectors).all(1)
     if not finite.all():
@@ -337,7 +339,9 @@ def _name_of(given: Any) -> str:
 
 
 def _imported(spelling: str) -> Callable[[list[str]], Any]:
-    """The function that ``python:module:function`` names, found from the current folder on."""
+    """The function that ``python:module:function`` names, found from the current folder on. The
+    folder stays the last place for imports of the function itself.
+    """
     module, _, function = spelling.removeprefix(PYTHON).partition(":")
     if not module or not function:
         raise InputError("python:module:function", repr(spelling), "name both, with colons")
@@ -358,6 +362,8 @@ def _imported(spelling: str) -> Callable[[list[str]], Any]:
         ) from error
     finally:
         sys.path.remove(added)
+        if added not in sys.path:
+            sys.path.append(added)
     if not callable(found):
         return black_box(found).encode
     return found

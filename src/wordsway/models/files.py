@@ -105,7 +105,8 @@ def locate(model: str | Path, progress: Progress = silent) -> ModelFiles:
             repr(str(model)),
             f"write python:{model} for a function of yours"
             if ":" in str(model)
-            else "see wordsway data list, or check the path",
+            else "see wordsway data list, or check the path; for scikit-learn: "
+            "python:module:function",
         )
     return _hashed(labels_of([str(model)])[str(model)], folder)
 

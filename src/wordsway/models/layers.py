@@ -54,8 +54,8 @@ class ModelLayers:
             raise
         except Exception as error:  # as many kinds as models
             raise WordswayError(
-                f"{files.name} does not run on token ids alone ({first_line(error)}): "
-                "take a model of texts"
+                f"{files.name} does not run on token ids alone ({first_line(error)} for the ids 5 "
+                f"to {4 + TRACED}): take a model of texts whose vocabulary has these ids"
             ) from None
         #: For every hidden state the first call that takes it in; None: only the whole pass has it.
         self.entry_points: list[EntryPoint | None] = [
@@ -180,6 +180,13 @@ class ModelLayers:
         except (IndexError, RuntimeError) as error:
             if not (isinstance(error, IndexError) or OUTSIDE.search(str(error))):
                 raise
+            size = getattr(self._table(), "num_embeddings", None)
+            if size is not None and (largest := int(ids.max())) >= size:
+                raise InputError(
+                    f"token ids below {size:,}, the size of the model's vocabulary",
+                    f"{largest:,} from its tokenizer",
+                    "save the model with the tokenizer that it was trained with",
+                ) from None
             if self.limit is None or n <= self.limit:
                 raise WordswayError(
                     f"this model cannot run this text of {n} tokens ({first_line(error)}): check "
