@@ -53,6 +53,17 @@ def test_one_that_does_not_is_reported_with_the_texts() -> None:
     assert "'It is!'" in message and "'It was it.'" in message
 
 
+def test_a_vector_of_zeros_is_at_distance_1_from_others() -> None:
+    """As in an audit, which has the same ties."""
+
+    def first_is_zero(texts: list[str]) -> list[list[float]]:
+        return [[float(text != CASES[0][0]), float("not" in text)] for text in texts]
+
+    with pytest.raises(AssertionError, match="1 to the rewording .* 1 to the change"):
+        testing.assert_notices(first_is_zero, CASES[:1])
+    testing.assert_notices(first_is_zero, [("It is.", "So it is.", CASES[0][0])])
+
+
 @pytest.mark.parametrize("cases", [[], [("a", "b")], [("a", "b", 3)]])
 def test_cases_are_three_texts(cases: Any) -> None:
     with pytest.raises(InputError):

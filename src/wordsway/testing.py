@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
+import torch
 
 from wordsway.core.atomic import atomic
 from wordsway.core.checks import Within, validated
@@ -27,7 +28,7 @@ from wordsway.core.errors import InputError, first_line
 from wordsway.models.encoders import BlackBox, PairScorer, opened, with_vectors
 from wordsway.models.heads import saved_with
 from wordsway.models.probe import Probe
-from wordsway.probing.targets import LogitsTarget
+from wordsway.probing.targets import LogitsTarget, cosine_distance
 
 #: A text, a rewording of it, and a change of its meaning.
 Case = tuple[str, str, str]
@@ -71,8 +72,8 @@ def assert_notices(
     for at in failed[:SHOWN]:
         text, rewording, change = checked[at]
         lines.append(
-            f"  {text!r} is {near[at]:.3f} from the rewording {rewording!r}, "
-            f"and only {far[at]:.3f} from {change!r}"
+            f"  distance from {text!r}: {near[at]:.3g} to the rewording {rewording!r}, "
+            f"{far[at]:.3g} to the change {change!r}"
         )
     raise AssertionError("\n".join(lines))
 
@@ -96,10 +97,9 @@ def _distances(model: Any, cases: list[Case]) -> tuple[np.ndarray, np.ndarray]:
         pairs = [(case[0], case[which]) for which in (1, 2) for case in cases]
         near, far = -model.scores(pairs).reshape(2, -1)
         return near, far
-    vectors = model.encode([text for case in cases for text in case])
-    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-    texts, rewordings, changes = unit.reshape(len(cases), 3, -1).transpose(1, 0, 2)
-    return 1 - (texts * rewordings).sum(1), 1 - (texts * changes).sum(1)
+    vectors = torch.from_numpy(model.encode([text for case in cases for text in case]))
+    texts, rewordings, changes = vectors.reshape(len(cases), 3, -1).unbind(1)
+    return cosine_distance(texts, rewordings).numpy(), cosine_distance(texts, changes).numpy()
 
 
 @validated

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import csv
+import json
 import math
+import re
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -200,6 +203,23 @@ def test_the_change_from_a_vector_of_zeros_is_infinite():
     found = ws.pairs(A, B, lambda texts: [[float("not" in text), 0.0] for text in texts], draws=0)
     assert found.pairs[0].models[0].change == float("inf")
     assert found.to_dict()["pairs"][0]["models"][0]["change"] is None
+
+
+def test_what_is_infinite_is_null_in_json_and_in_pages(tmp_path):
+    """RFC 8259 has no infinity and no NaN."""
+
+    def strict(text: str) -> Any:
+        return json.loads(text, parse_constant=pytest.fail)
+
+    def first_is_zero(texts: list[str]) -> np.ndarray:
+        return np.array([[float(text != A), len(text) * (text != A)] for text in texts])
+
+    found = ws.pairs(A, B, first_is_zero, draws=2)
+    assert strict(found.to_json())["pairs"][0]["models"][0]["change"] is None
+    assert found.to_dict()["kinds"][0]["change"] is None
+    ws.words(A, first_is_zero).save(tmp_path / "words.html")
+    data = re.findall(r'json" id="\w+">(.*?)</script>', (tmp_path / "words.html").read_text())
+    assert data and all(map(strict, data))
 
 
 def test_vectors_of_zeros_are_reported_once_with_the_text(caplog):

@@ -24,7 +24,7 @@ from wordsway.core.checks import Natural, Seed, validated
 from wordsway.core.errors import InputError, first_line
 from wordsway.core.format import format_seconds
 from wordsway.core.progress import Progress, silent
-from wordsway.core.result import SequenceResult, json_fields, versions
+from wordsway.core.result import SequenceResult, json_fields, json_value, versions
 from wordsway.core.runtime import checked_device
 from wordsway.models.encoders import distinct_names, listed, names_a_model
 from wordsway.models.endpoint import CHARACTERS_PER_TOKEN, Endpoint
@@ -317,7 +317,7 @@ class Pairs(SequenceResult[Pair], items="pairs", brief="names"):
         return rows
 
     def to_dict(self) -> dict[str, Any]:
-        return super().to_dict() | {"kinds": self.kinds()}
+        return super().to_dict() | {"kinds": json_value(self.kinds())}
 
     def frame(self) -> pandas.DataFrame:
         """A data frame with one row per pair and model."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import sys
 import threading
@@ -109,11 +108,13 @@ def progress_line(stage: str = "") -> Iterator[Progress]:
 
 def echo_json(document: object) -> None:
     """Print one JSON document; characters that UTF-8 cannot encode are escaped."""
-    text = json.dumps(document, ensure_ascii=False, allow_nan=False)
+    from wordsway.core.result import json_text
+
+    text = json_text(document)
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
-        text = json.dumps(document, allow_nan=False)
+        text = json_text(document, ensure_ascii=True)
     print(text)
 
 

@@ -78,7 +78,7 @@ class Result:
 
     def to_json(self, **options: Any) -> str:
         """One JSON document."""
-        return json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False, **options)
+        return json_text(self.to_dict(), **options)
 
     def show(self) -> None:
         """Print the result for a person."""
@@ -175,10 +175,10 @@ def json_fields(value: Any) -> dict[str, Any]:
 
 def json_value(value: Any) -> Any:
     """A value ready for JSON: records as dictionaries, sequences and arrays as lists, and null for
-    infinity, which JSON does not have.
+    infinity and NaN, which JSON does not have.
     """
     if hasattr(value, "to_dict"):
-        return value.to_dict()
+        return json_value(value.to_dict())
     if is_dataclass(value):
         return json_fields(value)
     if isinstance(value, Mapping):
@@ -187,9 +187,18 @@ def json_value(value: Any) -> Any:
         return [json_value(entry) for entry in value]
     if isinstance(value, Path):
         return str(value)
-    if isinstance(value, float) and math.isinf(value):
+    if isinstance(value, float) and not math.isfinite(value):
         return None
-    return value.tolist() if hasattr(value, "tolist") else value
+    return json_value(value.tolist()) if hasattr(value, "tolist") else value
+
+
+def json_text(document: Any, **options: Any) -> str:
+    """One JSON document (RFC 8259: without NaN and infinity).
+
+    >>> json_text({"change": math.inf, "cosine": 0.5})
+    '{"change": null, "cosine": 0.5}'
+    """
+    return json.dumps(json_value(document), **{"ensure_ascii": False, "allow_nan": False} | options)
 
 
 def table(rows: Iterable[Any], kind: type) -> pandas.DataFrame:

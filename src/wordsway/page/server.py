@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import logging
 import socket
 import threading
@@ -21,6 +20,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, RedirectResponse, Response, StreamingResponse
 from starlette.exceptions import HTTPException
 
+from wordsway.core.result import json_text
 from wordsway.data.fetch import catalogue
 from wordsway.page.guard import Guard, LimitedProtocol
 from wordsway.page.requests import PLACES, REQUESTS, FileRequest, PageRequest
@@ -177,7 +177,7 @@ async def answer(
 
 def line_of(event: Mapping[str, Any]) -> bytes:
     """An event as a line of pure ASCII, so that no text can break it."""
-    return json.dumps(event, ensure_ascii=True, allow_nan=False, default=list).encode() + b"\n"
+    return json_text(event, ensure_ascii=True, default=list).encode() + b"\n"
 
 
 def _refused(reason: Mapping[str, Any]) -> JSONResponse:

@@ -12,6 +12,7 @@ from typing import Any
 
 from wordsway.core.errors import WordswayError
 from wordsway.core.escape import html_json, html_line
+from wordsway.core.result import json_value
 
 #: The package whose folder `assets` has the modules that all pages share.
 SHARED = "wordsway.render.html"
@@ -50,7 +51,7 @@ def document(
         "</main>",
     ]
     parts += [
-        f'<script type="application/json" id="{name}">{html_json(one)}</script>'
+        f'<script type="application/json" id="{name}">{html_json(json_value(one))}</script>'
         for name, one in (data or {}).items()
     ]
     if script:
