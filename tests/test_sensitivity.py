@@ -197,6 +197,8 @@ def test_results_carry_what_it_takes_to_make_them_again():
     assert data["seed"] == 11
     assert data["map"] == {"map": "raf", "d": 4, "seed": 3}
     assert data["versions"]["wordsway"] == ws.__version__
+    libraries = {"torch", "numpy", "transformers", "tokenizers", "sentence-transformers"}
+    assert libraries < set(data["versions"])
     assert len(data["delta"]) == 4
     assert data["words"][1]["word"] == "<b>"
     frame = s.frame()

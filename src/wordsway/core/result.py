@@ -13,7 +13,7 @@ import platform
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from functools import cache
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
@@ -212,11 +212,19 @@ def table(rows: Iterable[Any], kind: type) -> pandas.DataFrame:
     ).astype(dict.fromkeys(numbers, float))
 
 
-#: Reading a package's metadata takes a millisecond, once.
-_version = cache(version)
+#: Packages whose versions results depend on, where they are installed.
+RECORDED = ("torch", "numpy", "transformers", "tokenizers", "sentence-transformers")
 
 
-def versions(*more: str) -> dict[str, str]:
-    """The versions a result depends on; ``more`` names further packages, such as transformers."""
-    named = {name: _version(name) for name in ("torch", *more)}
-    return {"wordsway": __version__, **named, "python": platform.python_version()}
+@cache  # reading a package's metadata takes a millisecond
+def _installed(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def versions() -> dict[str, str]:
+    """The versions a result depends on: of wordsway, Python and the installed `RECORDED`."""
+    found = {name: one for name in RECORDED if (one := _installed(name)) is not None}
+    return {"wordsway": __version__, **found, "python": platform.python_version()}

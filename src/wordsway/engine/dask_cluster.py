@@ -147,7 +147,7 @@ class DaskCluster:
                     "no worker has joined the Dask scheduler at %s: %s", self.address, remedy
                 )
             time.sleep(0.2)
-        answers = self.client.run(versions, "transformers", on_error="return")
+        answers = self.client.run(versions, on_error="return")
         for worker, answer in answers.items():
             if isinstance(answer, BaseException):
                 raise WordswayError(

@@ -27,7 +27,7 @@ class ProvenanceMismatch(WordswayError):
 class Provenance:
     """The versions of a run, and the hashes of its sources as far as they are known."""
 
-    versions: dict[str, str] = field(default_factory=lambda: versions("transformers"))
+    versions: dict[str, str] = field(default_factory=versions)
     sources: dict[str, Hashes] = field(default_factory=dict)
 
     def for_job(self, job: Job) -> Provenance:

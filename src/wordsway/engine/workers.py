@@ -83,7 +83,7 @@ def facts(started: float) -> dict[str, Any]:
         "host": platform.node(),
         "finished": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
     }
-    return spent | versions("transformers")
+    return spent | versions()
 
 
 def serve(number: int) -> None:

@@ -126,7 +126,7 @@ class Reproduction(SequenceResult[Finding], items="findings", brief="folder quic
             "before": self.tally.before,
             "failed": self.tally.failures,
             "interrupted": self.tally.interrupted,
-            "versions": versions("transformers"),
+            "versions": versions(),
         }
 
     def frame(self) -> pandas.DataFrame:

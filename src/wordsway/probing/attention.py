@@ -185,7 +185,7 @@ def attention(
         model=probe.describe(),
         seconds=time.perf_counter() - began,
         peak_mb=peak_bytes() / 1e6,
-        versions=versions("transformers", "tokenizers"),
+        versions=versions(),
     )
 
 

@@ -221,7 +221,7 @@ def compare(
         suffix=common_end(*ids),
         seconds=time.perf_counter() - began,
         peak_mb=peak_bytes() / 1e6,
-        versions=versions("transformers", "tokenizers"),
+        versions=versions(),
         scaling=scaling,
         **about,
     )
