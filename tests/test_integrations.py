@@ -59,7 +59,7 @@ def test_a_vector_of_zeros_is_at_distance_1_from_others() -> None:
     def first_is_zero(texts: list[str]) -> list[list[float]]:
         return [[float(text != CASES[0][0]), float("not" in text)] for text in texts]
 
-    with pytest.raises(AssertionError, match="1 to the rewording .* 1 to the change"):
+    with pytest.raises(AssertionError, match=r"1 to the rewording .* 1 to the change"):
         testing.assert_notices(first_is_zero, CASES[:1])
     testing.assert_notices(first_is_zero, [("It is.", "So it is.", CASES[0][0])])
 

@@ -62,14 +62,20 @@ WORKS = (
 )
 REMEDIES = (
     (["words", "I love her much", "--model", "{model}"], "models"),
+    (["pairs", "It is.", "It was.", "--model", "minilm"], "models"),
+    (["audit", "--model", "minilm"], "models"),
+    (["audit", "--model", "python:statistics:mean"], "figures"),
     (["words", "I love her much", "--out", "words.png"], "figures"),
     (["reproduce", "2-left", "--quick"], "figures"),
     (["sweep", "{grid}", "--out", "grid"], "figures"),
     (["serve", "--no-open"], "page"),
     (["sweep", "{grid}", "--out", "grid", "--cluster", "tcp://127.0.0.1:9"], "cluster"),
 )
-#: The notebook's extra is asked for from Python alone.
-CLICKABLE = "import wordsway as ws; ws.clickable(None)"
+#: What needs an extra in Python alone.
+SCRIPTS = (
+    ("import wordsway as ws; ws.clickable(None)", "notebook"),
+    ("import wordsway.integrations.evaluator", "models"),
+)
 GRID = """
 trials = 1
 [[grid]]
@@ -230,13 +236,14 @@ def attempt(python: Path, folder: Path) -> None:
         refused = status == 1 and len(lines) == 1 and f"'wordsway[{extra}]'" in lines[0]
         if not refused if extra else status:
             failures.append(f"{words}: {said}")
-    done = subprocess.run(
-        [str(python), "-c", CLICKABLE], cwd=folder, env=env, capture_output=True, text=True
-    )
-    last = (done.stderr.strip().splitlines() or [""])[-1]
-    print(f"ws.clickable: {last}")
-    if "'wordsway[notebook]'" not in last:
-        failures.append(f"clickable: {done.stderr}")
+    for script, extra in SCRIPTS:
+        done = subprocess.run(
+            [str(python), "-c", script], cwd=folder, env=env, capture_output=True, text=True
+        )
+        last = (done.stderr.strip().splitlines() or [""])[-1]
+        print(f"{script}: {last}")
+        if f"'wordsway[{extra}]'" not in last:
+            failures.append(f"{script}: {done.stderr}")
     if failures:
         sys.exit("\n".join(failures))
 

@@ -240,5 +240,5 @@ def test_an_audit_in_memory_writes_no_table(monkeypatch):
     def refused(*_):
         raise AssertionError("pyarrow is not needed")
 
-    monkeypatch.setattr("wordsway.engine.tables.needs", refused)
+    monkeypatch.setattr("wordsway.auditing.running.needs", refused)
     assert ws.audit(letters, kinds=["negation"], texts=2, draws=0, baselines=False).texts == 2

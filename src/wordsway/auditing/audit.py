@@ -40,6 +40,7 @@ from wordsway.auditing.running import (
     effects_here,
     encoder_of,
     in_chunks,
+    output_folder,
     results_store,
     stored_effects,
 )
@@ -259,6 +260,7 @@ def audit(
     """
     started = time.perf_counter()
     request = AuditRequest(models, data, **options)
+    folder = output_folder(out)
     floors = parse_gate(fail_under)
     archive = documents_of(documents, request.encoding) if documents is not None else None
     chosen = request.cases(progress)
@@ -267,7 +269,6 @@ def audit(
     if distances and request.target == "logits":
         log.warning("%s: %s", ", ".join(distances), DISTANCE_GATE)
     machines = Machines(workers, cluster, memory)
-    folder = None if out is None else Path(out)
     with results_store(folder) as store:
         run = _AuditRun(request, chosen, store, machines, retry_failed, archive, progress)
         # One after the other: a worker holds one model at a time.

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, TypeVar
 from wordsway.auditing.cases import QUICK, TEXTS
 from wordsway.auditing.encoder import Encoder
 from wordsway.core.checks import Count, Seed, Several, check_fields
-from wordsway.core.errors import InputError, WordswayError, first_line
+from wordsway.core.errors import InputError, WordswayError, first_line, needs
 from wordsway.core.progress import Progress, silent
 from wordsway.core.result import fields_of
 from wordsway.core.runtime import checked_device, single_thread
@@ -24,7 +24,7 @@ from wordsway.engine.job import Job
 from wordsway.engine.store import Store
 from wordsway.engine.tables import writable
 from wordsway.models.encoders import AnyModel, distinct_names, listed, names_a_model, opened
-from wordsway.models.files import ModelName, labels_of
+from wordsway.models.files import LIBRARIES, ModelName, labels_of
 from wordsway.models.jobs import ONE_AT_A_TIME, TextsJob, probe_of
 from wordsway.text.files import Encoding
 
@@ -59,6 +59,8 @@ class EncoderRequest:
     def __post_init__(self) -> None:
         check_fields(self)
         checked_device(self.device)
+        if any(map(names_a_model, listed(self.models))):
+            needs("models", *LIBRARIES)
 
     @abstractmethod
     def all_jobs(self, progress: Progress) -> list[Job]:
@@ -121,6 +123,13 @@ def forecast_request(
     count = request.texts_read(progress) if request.objects else None
     about = "runs in this process" + (f", at most {count:,} texts" if count else "")
     return replace(cost, missing=tuple(f"{name}: {about}" for name in request.objects))
+
+
+def output_folder(out: str | Path | None) -> Path | None:
+    """The folder for results; refused without the libraries that write its tables and picture."""
+    if out is not None:
+        needs("figures", "matplotlib", "pyarrow")
+    return None if out is None else Path(out)
 
 
 @contextmanager

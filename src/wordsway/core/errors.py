@@ -52,13 +52,17 @@ class MissingExtraError(WordswayError, ImportError):
 def needs(extra: str, *libraries: str) -> None:
     """Raise an error that names the extra if one of its libraries is not installed.
 
-    >>> needs("figures", "no_library")
+    >>> needs("page", "no_library")  # doctest: +NORMALIZE_WHITESPACE
     Traceback (most recent call last):
-    wordsway.core.errors.MissingExtraError: no_library is missing: pip install 'wordsway[figures]'
+    wordsway.core.errors.MissingExtraError: no_library is missing: pip install '.[page]' in a
+    checkout of wordsway, or 'wordsway[page]' from an index
     """
     for library in libraries:
         if find_spec(library) is None:
-            raise MissingExtraError(f"{library} is missing: pip install 'wordsway[{extra}]'")
+            raise MissingExtraError(
+                f"{library} is missing: pip install '.[{extra}]' in a checkout of wordsway, "
+                f"or 'wordsway[{extra}]' from an index"
+            )
 
 
 class MemoryBudgetError(WordswayError):

@@ -8,9 +8,11 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from sentence_transformers.sentence_transformer.evaluation import BaseEvaluator
-
 from wordsway.auditing.audit import audit
+from wordsway.core.errors import needs
+
+needs("models", "sentence_transformers")
+from sentence_transformers.sentence_transformer.evaluation import BaseEvaluator  # noqa: E402
 
 
 class WordChangeEvaluator(BaseEvaluator):

@@ -17,6 +17,7 @@ from wordsway.auditing.running import (
     effects_here,
     encoder_of,
     in_chunks,
+    output_folder,
     results_store,
     stored_effects,
 )
@@ -290,8 +291,8 @@ def length(
     """
     started = time.perf_counter()
     request = LengthRequest(models, data, **options)
+    folder = output_folder(out)
     hosted = request.hosted(progress)
-    folder = None if out is None else Path(out)
     with results_store(folder) as store:
         jobs = request.jobs(hosted)
         tally = run_jobs(

@@ -91,8 +91,8 @@ class BlackBox:
         if not nonzero.all() and not self.zero_text:
             self.zero_text.append(texts[int(nonzero.argmin())])
             log.warning(
-                "%s returned a vector of zeros for %s: its cosine with other texts counts as 0, and "
-                "two such texts count as equal; check what it returns for this text alone",
+                "%s returned a vector of zeros for %s: its cosine with other texts counts as 0, "
+                "and two such texts count as equal; check what it returns for this text alone",
                 self.name,
                 _quoted(self.zero_text[0]),
             )

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from wordsway import data
-from wordsway.core.errors import InputError
+from wordsway.core.errors import InputError, needs
 from wordsway.core.progress import Progress, silent
 from wordsway.data.fetch import MANIFEST
 from wordsway.data.home import sha256
@@ -36,6 +36,8 @@ from wordsway.text.files import expanded, path_exists
 #: Between a model and the name of its prompt.
 PROMPT = ":prompt="
 LIGHT = ("tokenizer.json", "config.json")
+#: What every model needs, so that nothing is downloaded without them.
+LIBRARIES = ("transformers", "tokenizers")
 #: Records that wordsway writes next to a model's files and that are not part of it.
 OWN_RECORDS = {MANIFEST, gguf.RECORD}
 
@@ -87,6 +89,7 @@ def locate(model: str | Path, progress: Progress = silent) -> ModelFiles:
 
     ``NAME:prompt=query`` is the model with another prompt of its pipeline than the default.
     """
+    needs("models", *LIBRARIES)
     name, _, prompt_name = str(model).partition(PROMPT)
     if prompt_name:
         files = locate(name, progress)

@@ -91,5 +91,5 @@ def _convert(folder: Path, source: str, target: Path) -> None:
     except Exception as error:  # as many kinds as files
         raise WordswayError(
             f"{source} could not be unpacked ({first_line(error)}): "
-            "pip install -U 'wordsway[models]'"
+            "pip install -U transformers gguf"
         ) from None

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from wordsway.core.errors import InputError, WordswayError, first_line, needs
+from wordsway.core.errors import InputError, WordswayError, first_line
 from wordsway.core.reading import Kind, Reading
 from wordsway.core.runtime import panics_are_hidden, run_with_timeout
 from wordsway.models.files import ModelFiles
@@ -51,7 +51,6 @@ class Reader:
         context: int | None,
         settings: TextSettings | None = None,
     ) -> None:
-        needs("models", "tokenizers")
         self.tokenizer = _tokenizer_of(files)
         settings = settings or TextSettings()
         self.prompt = settings.prompt
