@@ -10,10 +10,12 @@ import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Annotated, Any
 
 from wordsway.core.checks import OneOf, Within, expected, fits
 from wordsway.core.errors import InputError
+from wordsway.core.sample import Sample
 from wordsway.gaussian.laws import LAWS
 from wordsway.maps.base import FeatureMap
 from wordsway.optimize import Plan, starts
@@ -155,6 +157,8 @@ class MapKind:
         >>> kind = MapKind.of("twice", lambda d, factor=2.0: lambda X: factor * X)
         >>> [(option.name, option.default) for option in kind.options]
         [('factor', 2.0)]
+        >>> MapKind.of("mean", lambda: lambda X: X.mean(-2)).features(n=16, d=8)
+        8
         """
         known = inspect.signature(make).parameters
         own = [one for one in known.values() if one.name not in ("n", "d", "seed")]
@@ -171,12 +175,17 @@ class MapKind:
             found = make(**{key: value for key, value in sizes.items() if key in known}, **options)
             return found if isinstance(found, FeatureMap) else FeatureMap.of(found)
 
+        @cache
+        def count(n: int, d: int, **options: Any) -> int:
+            return build(n, d, 0, **options)(Sample.gaussian(n, d, seed=0)).numel()
+
         return cls(
             name=name,
             title=name,
             about=(inspect.getdoc(make) or f"A map of {make.__module__}.").splitlines()[0],
             make=build,
             search_bytes=lambda size, **options: 8.0 * OF_CALLABLES * size.n * size.d,
+            count=count,
             options=tuple(
                 Option(one.name, type(one.default), one.default, f"Of {name}.") for one in own
             ),
