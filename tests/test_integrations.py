@@ -92,9 +92,13 @@ def test_vectors_are_recorded_for_other_projects(tmp_path: Path) -> None:
 
 def test_results_have_the_shape_of_mteb(tmp_path: Path) -> None:
     found = ws.audit(bag_of_letters, texts=2, kinds=["negation"], draws=0)
-    overall, path, *others = save_task_results(found, tmp_path)
+    overall, path, about, *others = save_task_results(found, tmp_path)
     assert overall.name == "WordswayGoldOverall.json"
-    assert {one.parent.parent.name for one in others} == {"word overlap"}
+    # MTEB ignores folders without this file, and has no spaces in their names.
+    identity = {"name": "bag_of_letters", "revision": "no_revision_available"}
+    assert about.name == "model_meta.json" and json.loads(about.read_text()) == identity
+    assert {one.parent.parent.name for one in others} == {"word_overlap"}
+    assert json.loads(others[-1].read_text())["name"] == "word overlap"
     document = json.loads(path.read_text())
     assert path.stem == document["task_name"] == "WordswayGoldNegation"
     assert len(document["dataset_revision"]) == 64
@@ -163,6 +167,8 @@ def test_the_evaluator_logs_before_and_after_every_epoch(tmp_path: Path) -> None
     assert evaluator.primary_metric == "wordsway_mean"
     now = evaluator(model, str(tmp_path / "scores"))
     assert now["wordsway_mean"] == now["wordsway_negation"] == logged[-1]
+    assert now["wordsway_negation_low"] <= logged[-1] <= now["wordsway_negation_high"]
+    assert now["wordsway_negation_texts"] == 3
     with (tmp_path / "scores" / "wordsway.csv").open() as file:
         (row,) = csv.DictReader(file)
     assert float(row["negation"]) == logged[-1]

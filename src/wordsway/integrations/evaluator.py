@@ -22,7 +22,8 @@ class WordChangeEvaluator(BaseEvaluator):
     Parameters
     ----------
     data, kinds, texts, seed : as those of `audit`; ``texts`` per kind
-    name : prefix of the metrics: ``NAME_negation``, …, ``NAME_mean``
+    name : prefix of the metrics: ``NAME_mean`` and, per kind, ``NAME_negation`` with its 95 %
+        interval ``NAME_negation_low``, ``…_high`` and the number of texts, ``…_texts``
 
     Pass it to a `SentenceTransformerTrainer` as ``evaluator``; with an ``output_path`` every
     evaluation adds a line to ``NAME.csv`` there.
@@ -51,8 +52,11 @@ class WordChangeEvaluator(BaseEvaluator):
             how["data"] = self.data
         found = audit(model, kinds=self.kinds, **how)
         levels = {kind.kind: kind.levels.get(found.level) for kind in found.models[0].kinds}
-        scores = {kind: level.score for kind, level in levels.items() if level is not None}
+        measured = {kind: level for kind, level in levels.items() if level is not None}
+        scores = {kind: level.score for kind, level in measured.items()}
         scores["mean"] = mean(scores.values())
+        for kind, level in measured.items():
+            scores |= {f"{kind}_{name}": getattr(level, name) for name in ("low", "high", "texts")}
         if output_path is not None:
             _add_line(Path(output_path) / f"{self.name}.csv", scores, epoch, steps)
         metrics: dict[str, float] = self.prefix_name_to_metrics(scores, self.name)

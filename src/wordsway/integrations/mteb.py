@@ -65,10 +65,12 @@ def save_task_results(
     languages: Sequence[str] = ("eng-Latn",),
     revision: str | Mapping[str, str] | None = None,
 ) -> list[Path]:
-    """Write ``FOLDER/MODEL/REVISION/TASK.json`` for every model, baseline and kind, as MTEB does.
+    """Write ``FOLDER/MODEL/REVISION/TASK.json`` for every model, baseline and kind, and the
+    model_meta.json of each model: ``mteb.ResultCache(CACHE).load_results()`` reads CACHE/results.
 
     Parameters
     ----------
+    folder : CACHE/results for MTEB, or any other
     languages : of the texts, as MTEB spells them
     revision : of the models, or a revision per name; by default the SHA-256 of a model's files if
         it is known. A file with another result is not overwritten.
@@ -78,10 +80,11 @@ def save_task_results(
     for name, documents in task_results(found, languages).items():
         own = revision.get(name) if isinstance(revision, Mapping) else revision
         place = own or by_name[name].about.get("sha256") or NO_REVISION
-        for document in documents:
-            parts = Path(folder) / re.sub(r"[/\\]", "__", name) / str(place)
-            path = parts / f"{document['task_name']}.json"
-            written[path] = json.dumps(document, indent=2, ensure_ascii=False)
+        parts = Path(folder) / re.sub(r"[/\\]", "__", name).replace(" ", "_") / str(place)
+        own_files = {f"{document['task_name']}.json": document for document in documents}
+        own_files["model_meta.json"] = {"name": name, "revision": str(place)}
+        for file, document in own_files.items():
+            written[parts / file] = json.dumps(document, indent=2, ensure_ascii=False)
     for path, text in written.items():
         if path.exists() and path.read_text("utf-8") != text:
             raise InputError(
