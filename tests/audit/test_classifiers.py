@@ -147,12 +147,6 @@ def test_kinds_that_no_label_is_compared_for_are_refused(
         ws.audit(negated, table, baselines=False, **{"target": "logits"} | options)
 
 
-def test_the_former_names_warn(table: Path) -> None:
-    with pytest.warns(DeprecationWarning, match="stay is now should_stay"):
-        found = audited(negated, table, should_stay=None, stay=["notonly"])
-    assert found.kinds == ["negation"]
-
-
 def test_a_table_of_kinds_that_should_stay_is_written(tmp_path: Path) -> None:
     found = ws.audit(
         negated, kinds=["names"], texts=4, target="logits", baselines=False, out=tmp_path

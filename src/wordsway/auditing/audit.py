@@ -115,8 +115,6 @@ class AuditRequest(EncoderRequest):
     threshold: float | Several[float] | None = None
     should_flip: Several[str] | None = None
     should_stay: Several[str] | None = None
-    flip: Several[str] | None = None
-    stay: Several[str] | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -125,12 +123,6 @@ class AuditRequest(EncoderRequest):
         for one in self.own_thresholds:
             if not -1 <= one <= 1:
                 raise InputError("a threshold between -1 and 1", one, "pass a cosine")
-        for old in ("flip", "stay"):
-            if (kinds := getattr(self, old)) is not None:
-                message = f"{old} is now should_{old}"
-                warnings.warn(message, DeprecationWarning, stacklevel=5)
-                object.__setattr__(self, f"should_{old}", kinds)
-                object.__setattr__(self, old, None)
         if both := set(self.should_flip or ()) & set(self.should_stay or ()):
             raise InputError(
                 "kinds that should either flip or stay", ", ".join(sorted(both)), "name each once"
