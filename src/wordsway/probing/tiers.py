@@ -163,7 +163,8 @@ def rank_ranges(values: Sequence[float], errors: Sequence[float]) -> list[tuple[
     """
     v = np.asarray(values, dtype=float)
     e = np.asarray(errors, dtype=float)
-    gap = v[None, :] - v[:, None]
+    with np.errstate(invalid="ignore"):  # two infinite values have the gap NaN: a tie
+        gap = v[None, :] - v[:, None]
     apart = np.abs(gap) > APART * np.hypot(e[None, :], e[:, None])
     above = (apart & (gap > 0)).sum(1)
     below = (apart & (gap < 0)).sum(1)
