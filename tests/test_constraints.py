@@ -337,7 +337,8 @@ def test_learning_minimises_the_loss_over_the_set(kind: str) -> None:
         constraint, grid = random_set(kind, seed)
         if kind == "choices":
             grid = constraint.vectors - texts[3].X[0]
-        found = ws.learn(phi, texts[:3], labels, texts[3], -1, constraint=constraint).best
+        how: dict[str, Any] = {"loss": "direct", "constraint": constraint}
+        found = ws.learn(phi, texts[:3], labels, texts[3], -1, **how).best
         train = torch.stack([phi.exact(text).flatten() for text in texts])
         theta = torch.linalg.pinv(train[:3]) @ torch.tensor(labels).double()
         theta = theta + train[3] * (-1 - train[3] @ theta) / train[3].dot(train[3])
@@ -362,7 +363,8 @@ def test_learning_moves_rows_together(kind: str, name: str) -> None:
         moves = torch.stack([torch.stack(pair) for pair in product(few, repeat=2)])
         if kind == "choices":
             moves = moves - X.X[list(rows)]
-        found = ws.learn(phi, texts[:3], labels, X, -1, constraint=constraint, together=rows)
+        how: dict[str, Any] = {"loss": "direct", "constraint": constraint, "together": rows}
+        found = ws.learn(phi, texts[:3], labels, X, -1, **how)
         train = torch.stack([phi.exact(text).flatten() for text in texts])
         theta = torch.linalg.pinv(train[:3]) @ torch.tensor(labels).double()
         theta = theta + train[3] * (-1 - train[3] @ theta) / train[3].dot(train[3])

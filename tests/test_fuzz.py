@@ -70,7 +70,7 @@ ALLOWED: dict[str, set[str]] = {
     "explore": {"0"},
     "steps": {"0"},
     "rounds": {"0"},
-    "penalty": {"0"},
+    "penalty": {"None", "1.5"},
     "y": {"-1"},
     "pairs.draws": {"0"},
     "audit.draws": {"0"},

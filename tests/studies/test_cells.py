@@ -178,8 +178,8 @@ def test_a_wrong_request(change: dict, said: str) -> None:
         ({"train": 1}, "train ≥ 2"),
         ({"train": 5, "update": "never"}, "among fine-tune, retrain"),
         ({"train": 5, "loss": "none"}, "among align, direct, penalised"),
-        ({"train": 5, "penalty": 1.0}, "the penalised loss alone"),
-        ({"train": 5, "loss": "penalised"}, "a penalty > 0"),
+        ({"train": 5, "loss": "align", "penalty": 1.0}, "the penalised loss alone"),
+        ({"train": 5, "penalty": 0.0}, "a penalty > 0"),
     ],
 )
 def test_a_wrong_learning_part(learning: dict, said: str) -> None:

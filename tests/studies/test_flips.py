@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from statistics import median
+from typing import Any
 
 import pytest
 import torch
@@ -14,6 +16,7 @@ from wordsway.core.errors import InputError
 from wordsway.core.seeds import derive
 from wordsway.engine.run import run_jobs
 from wordsway.engine.store import Store
+from wordsway.learning.results import ignored_share
 from wordsway.studies import corpus_texts
 from wordsway.studies.cells import FlipJob
 from wordsway.studies.corpus_texts import CorpusTexts
@@ -38,10 +41,25 @@ def naive(phi, train, labels, X, y):
     return start, fine, again
 
 
+def test_a_change_that_the_old_model_makes_is_no_learnt_flip(capsys):
+    """The direct loss makes all errors 0 at A near 1: no share is shown, and no verdict. The
+    default loss keeps γ below 1.
+    """
+    sizes: dict[str, Any] = {"n": 10, "d": 64, "train": 20, "trials": 4}
+    for loss, told in (({"loss": "direct"}, False), ({}, True)):
+        result = learning_trials("raf", **sizes, **loss)
+        shares = [ignored_share(one["error"], one["gamma"]) for one in result.trials]
+        assert [share is not None for share in shares] == [told] * 4
+        result.show()
+        assert ("ignored: median" in capsys.readouterr().out) is told
+        assert told is (median(one["alignment"] for one in result.trials) < 0.7)
+    assert result.to_dict()["loss"] == "penalised" and result.to_dict()["penalty"] == 1
+
+
 @pytest.mark.slow
 def test_among_turned_labels_the_least_uncertain_is_the_easiest():
     """Errors of 1e-29 and 1e-19 are both 0: γ decides, and rounding does not."""
-    result = learning_trials("raf", n=8, d=64, train=20, positions="all")
+    result = learning_trials("raf", n=8, d=64, train=20, loss="direct", positions="all")
     rows = result.trials[0]["rows"]
     assert [row["position"] for row in rows] == list(range(8)) and all(
         row["error"] < 1e-12 for row in rows
@@ -146,8 +164,8 @@ def test_lessons_on_gaussian_texts_and_reviews(capsys):
         (["--train", "1"], "train ≥ 2"),
         (["--train", "10", "--update", "forget"], "fine-tune, retrain"),
         (["--train", "10", "--loss", "hinge"], "align, direct, penalised"),
-        (["--train", "10", "--loss", "penalised"], "a penalty > 0"),
-        (["--train", "10", "--penalty", "1"], "the penalised loss alone"),
+        (["--train", "10", "--penalty", "0"], "a penalty > 0"),
+        (["--train", "10", "--loss", "align", "--penalty", "1"], "the penalised loss alone"),
         (["--train", "10", "--data", "imdb", "--n", "300"], "n ≤ 256"),
     ],
 )

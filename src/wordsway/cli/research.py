@@ -109,8 +109,8 @@ def learn_command(
     within: SetOptions,
     train: int = opt.option(..., "Number of training texts."),
     update: str = opt.option("fine-tune", "Update of the model: fine-tune or retrain."),
-    loss: str = opt.option("direct", "Loss that Δ minimises: align, direct or penalised."),
-    penalty: float = opt.option(0.0, "Weight of the penalty, with --loss penalised."),
+    loss: str = opt.option("penalised", "Loss that Δ minimises: align, direct or penalised."),
+    penalty: float | None = opt.option(None, "Weight of γ² with --loss penalised; 1 by default."),
     real_words: bool = opt.flag(
         "--real-words", "Also try every word of the model's vocabulary in place of the word."
     ),

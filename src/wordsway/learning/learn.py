@@ -29,8 +29,8 @@ def learn(
     y: int,
     *,
     update: str = "fine-tune",
-    loss: str = "direct",
-    penalty: NonNegative = 0.0,
+    loss: str = "penalised",
+    penalty: NonNegative | None = None,
     positions: Positions = 0,
     radius: Radius | None = None,
     constraint: Constraint | Choices | str | None = None,
@@ -45,7 +45,8 @@ def learn(
     Parameters
     ----------
     update : "fine-tune" (one step on the new text) or "retrain" (interpolate all N + 1)
-    loss : the loss that Δ minimises: "align", "direct" or "penalised" (with ``penalty``)
+    loss : the loss that Δ minimises: "penalised", "direct" or "align"
+    penalty : the weight p of γ² in the penalised loss, 1 by default
     positions : rows of X that may change, as in `sensitivity`; the first by default
     radius : of the ball for Δ, √d by default
     constraint : another set for Δ, as in `sensitivity`
@@ -91,7 +92,7 @@ def learn(
         rows=tuple(found),
         update=update,
         loss=loss,
-        penalty=penalty,
+        penalty=setting.penalty,
         train=len(train),
         radius=reach,
         n=X.n,

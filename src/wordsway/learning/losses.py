@@ -51,24 +51,29 @@ NEAR = 0.01
 class FlipSetting(NamedTuple):
     """An update of the interpolator, and the loss that Δ minimises after it."""
 
-    update: str = "fine-tune"
-    loss: str = "direct"
-    penalty: float = 0.0
+    update: str
+    loss: str
+    penalty: float
 
 
-def check_setting(update: str, loss: str, penalty: float) -> FlipSetting:
-    """Refuse an unknown update or loss, and a penalty that the loss does not use."""
+def check_setting(update: str, loss: str, penalty: float | None) -> FlipSetting:
+    """Refuse an unknown update or loss, and a penalty that the loss does not use.
+
+    The penalty is 1 by default with the penalised loss, and 0 with others.
+    """
     if update not in UPDATES:
         raise InputError(
             f"an update among {', '.join(UPDATES)}", repr(update), "choose one of them"
         )
     if loss not in LOSSES:
         raise InputError(f"a loss among {', '.join(LOSSES)}", repr(loss), "choose one of them")
+    if penalty is None:
+        penalty = float(loss == "penalised")
     if penalty <= 0 and loss == "penalised":
         raise InputError("a penalty > 0", penalty, "the paper uses 1, 0.1 and 0.01")
     if penalty > 0 and loss != "penalised":
         raise InputError("a penalty with the penalised loss alone", loss, "use the loss penalised")
-    return FlipSetting(update, loss, penalty)
+    return FlipSetting(update, loss, float(penalty))
 
 
 @final

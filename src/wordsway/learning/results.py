@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 #: An error below this counts as 0: the label has flipped, and smaller errors are rounding.
 FLIPPED = 1e-12
+#: A flip changes the output by 2. Above this γ, the old model makes most of that change, and the
+#: error, (2 − γ)² without learning, says little about the update.
+SMALL_GAMMA = 1.0
 
 
 def difficulty(error: float, gamma: float) -> tuple[float, float]:
@@ -28,13 +31,12 @@ def difficulty(error: float, gamma: float) -> tuple[float, float]:
 
 
 def ignored_share(error: float, gamma: float) -> float | None:
-    """√Err/(2 − γ): 1 if the word is ignored, 0 if the flip is learnt; None for γ ≥ 2, where the
-    old model already flips by itself.
+    """√Err/(2 − γ): 1 if the word is ignored, 0 if the flip is learnt; None above `SMALL_GAMMA`.
 
-    >>> ignored_share(1.0, 1.0), ignored_share(0.25, 0.5), ignored_share(0.0, 2.5)
+    >>> ignored_share(1.0, 1.0), ignored_share(0.25, 0.5), ignored_share(0.0, 1.8)
     (1.0, 0.3333333333333333, None)
     """
-    return None if gamma >= 2 else math.sqrt(error) / (2 - gamma)
+    return None if gamma > SMALL_GAMMA else math.sqrt(error) / (2 - gamma)
 
 
 def blind_curve(label: str) -> ReferenceLine:

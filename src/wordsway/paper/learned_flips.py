@@ -17,7 +17,7 @@ import numpy as np
 from wordsway.core.chart import Chart, Panel, PointSeries
 from wordsway.core.laws import Interval, mean_interval
 from wordsway.learning.losses import UPDATES
-from wordsway.learning.results import blind_curve, ignored_share
+from wordsway.learning.results import SMALL_GAMMA, blind_curve, ignored_share
 from wordsway.maps.registry import kind_of
 from wordsway.paper.figure import (
     LEAST_TRIALS,
@@ -39,8 +39,6 @@ if TYPE_CHECKING:
 
 #: Width of the quick subset, on reviews where they are installed.
 QUICK_WIDTH = 384
-#: Claims are judged at γ up to this, where (2 − γ)² ≥ 1; at γ = 2 the error is 0 without learning.
-SMALL_GAMMA = 1.0
 #: √Err ÷ (2 − γ) is 1 on the curve (2 − γ)² and 0 where the flip is learnt: above the first value a
 #: layer stays on the curve, below the second it has learnt the flip.
 ON_CURVE, LEARNT = 0.9, 0.5

@@ -30,23 +30,23 @@ class LearningOptions:
 
     train: Annotated[int, Within(2, remedy="pass 2 or more: both labels have to be there")]
     update: str = "fine-tune"
-    loss: str = "direct"
-    penalty: NonNegative = 0.0
+    loss: str = "penalised"
+    penalty: NonNegative | None = None
     real_words: bool = False
 
     def __post_init__(self) -> None:
         check_fields(self)
-        check_setting(*self.setting)
+        check_setting(self.update, self.loss, self.penalty)
 
     @property
     def setting(self) -> FlipSetting:
         """The update and the loss."""
-        return FlipSetting(self.update, self.loss, float(self.penalty))
+        return check_setting(self.update, self.loss, self.penalty)
 
     @property
     def content(self) -> dict[str, Any]:
         """Everything that decides a result."""
-        plain = asdict(self) | {"penalty": float(self.penalty)}
+        plain = asdict(self) | self.setting._asdict()
         return {name: value for name, value in plain.items() if value is not False}
 
 

@@ -14,6 +14,7 @@ from wordsway.core.format import format_bytes, format_seconds
 from wordsway.intervals import CONVERGED, Sensitivity, WordSensitivity
 from wordsway.learning.results import (
     FLIPPED,
+    SMALL_GAMMA,
     FlipResult,
     blind_curve,
     difficulty,
@@ -324,9 +325,11 @@ FLIP_COLUMNS = (
     ),
 )
 LEGEND = (
-    "ignored: √Err/(2 − γ), 1 if the word is ignored, 0 if the flip is learnt, – for γ ≥ 2; bound: "
-    "a lower bound of the error, from the certified S; f, f(Δ): the prediction on the text and on "
-    "the changed text before the update; new f(Δ): that on the changed text after it, −y if learnt"
+    "ignored: √Err/(2 − γ), 1 if the word is ignored, 0 if the flip is learnt, above 1 if the old "
+    "model moves away from −y (or A > 1), – for γ > 1; bound: a lower bound of the error, from the "
+    "certified S; γ: the change of the old model's output; A: 1 keeps the label, −1 flips it; f, "
+    "f(Δ): the prediction on the text and on the changed text before the update; new f(Δ): that on "
+    "the changed text after it, −y if learnt"
 )
 #: The smallest ends of the axes.
 RIGHT, TOP = 3.0, 5.0
@@ -389,7 +392,7 @@ def flip_result_view(result: FlipResult) -> b.ResultView:
     title = f"error {number(best.error)} at row {best.position} ({bound}), γ = {number(best.gamma)}"
     return b.ResultView(
         "The error after a one-word change",
-        [b.headline(title), table, b.soft(LEGEND), b.source(about)],
+        [b.headline(title), table, b.plain(_verdict([rows[0]])), b.soft(LEGEND), b.source(about)],
         provenance(result, facts),
         lambda: error_chart(title, rows, [str(row["position"]) for row in rows[:12]]),
     )
@@ -429,10 +432,21 @@ def _errors(result: FlipTrials) -> str:
     if not errors:
         return "no trial was finished"
     ends = f"from {number(errors[0])} to {number(errors[-1])}"
-    shares = [ignored_share(trial["error"], trial["gamma"]) for trial in result.trials]
+    return f"{_verdict(result.trials)} · error: median {number(statistics.median(errors))}, {ends}"
+
+
+def _verdict(rows: Sequence[Mapping[str, Any]]) -> str:
+    """*ignored* with A and γ, medians of several rows; none where the old model makes the change."""
+    of = "median " if len(rows) > 1 else ""
+    A, gamma = (statistics.median(row[name] for row in rows) for name in ("alignment", "gamma"))
+    shares = [ignored_share(row["error"], row["gamma"]) for row in rows]
     known = [share for share in shares if share is not None]
-    learnt = f"ignored: median {_share(statistics.median(known))}" if known else "γ ≥ 2"
-    return f"{learnt} · error: median {number(statistics.median(errors))}, {ends}"
+    if gamma > SMALL_GAMMA:
+        said = "no verdict: the old model, not the update, makes most of the change"
+    else:
+        said = f"ignored: {of}{_share(statistics.median(known))}"
+        said += f" ({len(known)} of {len(rows)} trials)" if len(known) < len(rows) else ""
+    return f"{said} · A: {of}{_share(A)} · γ: {of}{_share(gamma)}"
 
 
 def _remarks(trial: dict[str, Any]) -> list[str]:
