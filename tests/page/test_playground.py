@@ -298,7 +298,7 @@ def test_the_handle_follows_a_pointer_and_the_keys(chromium, file):
         assert moved["y"] == pytest.approx(state["y"] + 0.06)
         S = page.evaluate("playground.numbers().S")
         until(page, f"document.getElementById('S').textContent === '{S:.3f}'")
-        assert f"S {S:.3f}" in page.locator("#handle").get_attribute("aria-valuetext")
+        assert f"change {S:.3f}" in page.locator("#handle").get_attribute("aria-valuetext")
         page.keyboard.press("Home")
         until(page, "document.getElementById('S').textContent === '0.000'")
         page.mouse.move(*centre)
@@ -320,10 +320,11 @@ def test_the_tour_by_keyboard(chromium, file):
             page.evaluate("playground.done('search', 'ceiling', 'other')")
             until(page, "!document.getElementById('tour-text').textContent.includes('…')")
             titles.append(page.inner_text("#tour-title"))
+            assert page.evaluate("playground.state().d") == 32, "one size in all steps"
             if step == 4:
                 shown = page.evaluate("playground.numbers()")
                 said = page.inner_text("#tour-text")
-                assert f"S = {shown['worst']:.2f}" in said and f"{shown['ceiling']:.2f}" in said
+                assert f"{shown['worst']:.2f}" in said and f"{shown['ceiling']:.2f}" in said
                 assert page.inner_text("#S") == page.inner_text("#worst-S")
             if step == 5:
                 assert page.evaluate("playground.state().scores") == "fully-connected"

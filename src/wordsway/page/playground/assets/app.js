@@ -159,7 +159,7 @@ function say() {
   clearTimeout(say.timer);
   say.timer = setTimeout(() => {
     const { now } = measured();
-    const spoken = now && `S ${shown(now.S)}, ceiling ${shown(page.model.ceiling)}`;
+    const spoken = now && `change ${shown(now.S)}, ceiling ${shown(page.model.ceiling)}`;
     text("live", spoken ?? $("message").textContent);
     const at = { x: state.x.toFixed(4), y: state.y.toFixed(4) };
     const fields = { ...state, ...at, pin: page.pin ?? "", step: page.step + 1 };

@@ -83,7 +83,7 @@ function handleShow(now) {
   const length = Math.min(1, Math.hypot(x, y));
   text("length", `‖Δ‖ = ${percent(length)} of the word’s length`);
   $("handle").setAttribute("aria-valuenow", Math.round(100 * length));
-  const spoken = `${percent(length)} of the word’s length, S ${now ? shown(now.S) : "undefined"}`;
+  const spoken = `${percent(length)} of the word’s length, change ${now ? shown(now.S) : "undefined"}`;
   $("handle").setAttribute("aria-valuetext", spoken);
   for (const button of document.querySelectorAll("[data-pin]")) {
     button.setAttribute("aria-pressed", String(button.dataset.pin === page.pin));
@@ -149,7 +149,7 @@ function growthChart(layers) {
     };
   });
   const width = Math.max(280, Math.min(720, Math.round($("growth").clientWidth)));
-  const title = "S by the number of words, and its certified ceiling";
+  const title = "Worst change found, and the ceiling of S, by the number of words";
   const axes = { xlabel: "words in the text, n", logx: true, xticks: SIZES, mark: state.n };
   return chart({ title, series, width, height: 300, ...axes });
 }

@@ -20,57 +20,58 @@ export const STEPS = [
     pin: [0.25, -0.3],
     say: (m) =>
       "The first word moves by Δ, which is at most as long as the word: anywhere in the disc. " +
-      `S = ${rounded(m.S)} is the relative change of the layer’s output. ` +
-      "Drag the handle, or use the arrow keys, and watch S.",
+      `The layer’s output changes by ${rounded(m.S)} of its size. ` +
+      "Drag the handle, or use the arrow keys, and watch this number.",
   },
   {
     title: "Some changes attract attention",
     go: START,
     pin: "attract",
     say: (m) =>
-      "The direction to the right raises every other word’s score for the changed word. The other " +
-      `words gave it ${m.heardBefore} of their attention and now give it ${m.heardAfter}: the ` +
+      "The direction to the right raises the mean of the other words’ scores for the changed word. " +
+      `They gave it ${m.heardBefore} of their attention and now give it ${m.heardAfter}: the ` +
       "first column stands out. The outputs of the words that attend to it change, too: " +
-      `S = ${rounded(m.S)}.`,
+      `the layer’s output moves by ${rounded(m.S)} of its size.`,
   },
   {
     title: "The worst change, and a ceiling above it",
     go: START,
     pin: "worst",
     say: (m) =>
-      `A search over all 32 dimensions found this Δ with S = ${rounded(m.worst)}. Could there be ` +
-      `a worse one? Not beyond ${rounded(m.ceiling)}: that ceiling is proved for every Δ in the ` +
-      "ball, found or not. The truth lies between the two.",
+      "S is the change for the worst Δ up to the length of the word. A search over all 32 " +
+      `dimensions found this Δ, with a change of ${rounded(m.worst)}. Could there be a worse one? ` +
+      `Not beyond ${rounded(m.ceiling)}: that ceiling is proved for every Δ. S lies between the two.`,
   },
   {
-    title: "Fully connected features depend on all words equally",
+    title: "Fully connected features have fixed weights",
     go: { ...START, scores: "fully-connected" },
     pin: "worst",
     say: (m) =>
       "The same text in a layer without attention: 512 features, each a weighted sum of the " +
-      `whole text. Even its own worst change reaches only S = ${rounded(m.worst)}, and the ` +
-      `ceiling is ${rounded(m.ceiling)}. Every sum has 12 words, and no change of one word can ` +
-      "increase its weight.",
+      `whole text. Even the worst change found is only ${rounded(m.worst)} here, and the ` +
+      `ceiling is ${rounded(m.ceiling)}. Every sum has 12 words, and its weights do not depend on ` +
+      "the words: no word can attract more weight.",
   },
   {
     title: "A longer text: softmax stays sensitive, fully connected features do not",
-    go: { ...START, n: 64, d: 64 },
+    go: { ...START, n: 64 },
     pin: "worst",
     say: (m) =>
-      `With 64 words, softmax attention still has S = ${rounded(m.worst)}, while fully connected ` +
-      `features are down to ${rounded(m.otherWorst)}: they fall like 1/√n. A softmax row can give ` +
-      `most of its attention to one word, and ${m.won ?? "…"} of 63 do here. The outputs of the ` +
-      "others are averages of many words and therefore small, so that those few rows dominate S. " +
+      `With 64 words, the worst change found is ${rounded(m.worst)} for softmax attention, and ` +
+      `${rounded(m.otherWorst)} for fully connected features: their S falls like 1/√n. A softmax ` +
+      `row can give most of its attention to one word, and ${m.won ?? "…"} of 63 do here. The ` +
+      "outputs of the others are averages of many words and therefore small, so that those few " +
+      "rows dominate S. " +
       "The chart below shows every length.",
   },
   {
     title: "Explore",
-    go: { ...START, n: 32, d: 64, scores: "relu" },
+    go: { ...START, n: 32, scores: "relu" },
     pin: "worst",
     say: (m) =>
-      `With shares proportional to the scores (normalised ReLU), S is ${rounded(m.worst)} here and ` +
-      "falls as the text grows: see the chart. " +
+      "With shares proportional to the scores (normalised ReLU), the worst change found is " +
+      `${rounded(m.worst)} here and falls as the text grows: see the chart. ` +
       "Try the other score functions; raise the temperature until S of softmax is small, too; or " +
-      "choose more words than dimensions, where no single direction attracts them all.",
+      "choose 64 words of 4 dimensions.",
   },
 ];
