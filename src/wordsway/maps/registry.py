@@ -198,7 +198,8 @@ def check_options(name: str, options: Mapping[str, Any]) -> None:
 
     >>> check_options("raf", {"k": 5})
     Traceback (most recent call last):
-    wordsway.core.errors.InputError: expected k only with rf and drf, got k=5 with raf: leave k out
+    wordsway.core.errors.InputError: expected k only with rf and drf, got k=5 with raf: leave k \
+out, or use the map drf
     """
     kind = kind_of(name)
     own = {option.name for option in kind.options}
@@ -206,6 +207,9 @@ def check_options(name: str, options: Mapping[str, Any]) -> None:
         if value is None or option in own:
             continue
         others = [k.name for k in MAPS.values() if option in {o.name for o in k.options}]
-        known = f"{option} only with {' and '.join(others)}" if others else "an option of a map"
-        raise InputError(known, f"{option}={value} with {name}", f"leave {option} out")
+        known, instead = "an option of a map", ""
+        if others:
+            known = f"{option} only with {' and '.join(others)}"
+            instead = f", or use the map {others[-1]}"
+        raise InputError(known, f"{option}={value} with {name}", f"leave {option} out{instead}")
     kind.filled(options)
