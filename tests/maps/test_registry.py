@@ -92,6 +92,10 @@ def test_references_are_predictions_or_go_through_what_was_measured() -> None:
     (relu,) = kind_of("relu-raf").references(16)
     assert raf.values([10, 90], measured) == [pytest.approx(1.3)] * 2
     assert relu.values([90], measured) == [pytest.approx(2.0 / 3)]
+    for name in ("rf", "drf"):  # the curves are ReLU's
+        assert kind_of(name).references(16, activation="relu") and not kind_of(name).references(
+            16, activation="sigmoid"
+        )
 
 
 @pytest.mark.parametrize("name", MAPS)

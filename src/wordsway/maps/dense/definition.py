@@ -323,7 +323,15 @@ def count_features(n: int, d: int, k: int | None = None, **options: Any) -> int:
     return n * d if k is None else k
 
 
-def _rf_references(d: int, k: int | None = None, **options: Any) -> list[TheoryCurve]:
+#: The activations that have the curves below: ReLU, the default.
+RELU = (None, "relu")
+
+
+def _rf_references(
+    d: int, k: int | None = None, activation: str | None = None, **options: Any
+) -> list[TheoryCurve]:
+    if activation not in RELU:
+        return []
     label = "theory, (1 + √(2/n))/√n" if k is None else "theory, (1 + √(2d/k))/√n"
     return [
         TheoryCurve(label, lambda n: wide_relu_rf(n, d, k), dash="--"),
@@ -332,8 +340,10 @@ def _rf_references(d: int, k: int | None = None, **options: Any) -> list[TheoryC
 
 
 def _drf_references(
-    d: int, depth: int = 2, k: int | None = None, **options: Any
+    d: int, depth: int = 2, activation: str | None = None, **options: Any
 ) -> list[TheoryCurve]:
+    if activation not in RELU:
+        return []
     return [
         TheoryCurve(
             f"L = {depth}, infinite width",
@@ -346,7 +356,7 @@ def _drf_references(
 RF_KIND = MapKind(
     name="rf",
     title="RF",
-    about="Random features, φ(X) = ReLU(V·vec X) with V ∈ ℝ^{k×nd}, V_ab ~ N(0, 1/(nd)).",
+    about="Random features, φ(X) = ReLU(V·vec X): V has k rows of independent N(0, 1/(nd)).",
     make=lambda n, d, seed, k, activation, weights: RF(
         n, d, k, seed, activation=activation or "relu", law=weights or "gaussian"
     ),
@@ -359,7 +369,7 @@ RF_KIND = MapKind(
 DRF_KIND = MapKind(
     name="drf",
     title="DRF",
-    about="Deep random features, φ(X) = ReLU(V_L … ReLU(V_1·vec X)), L layers.",
+    about="Deep random features: L fully connected ReLU layers with Gaussian weights.",
     make=lambda n, d, seed, k, depth, activation, weights: DRF(
         n, d, depth, k, seed, activation=activation or "relu", law=weights or "gaussian"
     ),

@@ -436,7 +436,7 @@ def _errors(result: FlipTrials) -> str:
 
 
 def _verdict(rows: Sequence[Mapping[str, Any]]) -> str:
-    """*ignored* with A and γ, medians of several rows; none where the old model makes the change."""
+    """*ignored* with A and γ, as medians; no verdict where the old model makes the change."""
     of = "median " if len(rows) > 1 else ""
     A, gamma = (statistics.median(row[name] for row in rows) for name in ("alignment", "gamma"))
     shares = [ignored_share(row["error"], row["gamma"]) for row in rows]
