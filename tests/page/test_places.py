@@ -66,6 +66,7 @@ def test_attention_before_and_after(tab, small_model, tmp_path):
 @pytest.mark.slow
 def test_theory_draws_itself_and_is_kept(tab):
     """Cells become points; a second visit measures nothing."""
+    from wordsway.paper.sensitivity_curves import judge_slope
     from wordsway.studies.cells import Cell
     from wordsway.studies.request import Request
 
@@ -75,6 +76,9 @@ def test_theory_draws_itself_and_is_kept(tab):
     assert tab.locator(".plotted circle").count() == 6
     assert tab.locator(".plotted .band").count() == 2
     assert tab.locator(".claims tbody tr").count() == 2
+    for row, name in enumerate(("rf", "raf")):
+        rule = judge_slope(name, None, [3, 5, 8], 6)[1]
+        assert rule in tab.locator(".claims tbody tr").nth(row).inner_text()
     tab.locator("details.all summary").first.click()
     tab.wait_for_selector("details.all tbody tr")  # the table is filled once it is open
     rows = tab.locator("details.all tbody tr").all_inner_texts()

@@ -19,7 +19,7 @@ from wordsway.paper.learned_flips import LearnedFlips
 from wordsway.paper.lengths import LengthStudy
 from wordsway.paper.phase import RATIOS, counting_line, theorem_line
 from wordsway.paper.reproduce import FIGURES, choose
-from wordsway.paper.sensitivity_curves import SensitivityCurves, largest_of_all
+from wordsway.paper.sensitivity_curves import SensitivityCurves, judge_slope, largest_of_all
 from wordsway.studies.cells import Cell, FlipJob
 from wordsway.studies.request import Request
 
@@ -269,7 +269,9 @@ def test_the_page_judges_slopes_as_the_figures_do(tmp_path: Path) -> None:
                 cell = Cell(requests[-1], trial)
                 store.add(Record(cell.content, {"lower": value, "upper": 1.5 * value}, {}))
     rows = claims(requests, store, 4)
-    assert [row["verdict"] for row in rows] == ["agrees", "disagrees", "agrees", "not measured"]
+    assert [row["verdict"] for row in rows] == ["agrees", "disagrees", "agrees", "–"]
+    rules = [judge_slope(name, None, (10, 20, 40), 8)[1] for name in ("raf", "relu-raf", "rf")]
+    assert [row["rule"] for row in rows] == [*rules, "–"]
     assert rows[0]["claim"] == FIGURES["3.1"].findings(curves(0.0))[0].claim
     assert all("1.50 times" in row["measured"] for row in rows)
 

@@ -166,15 +166,17 @@ def claims(requests: list[Request], store: Store, trials: int) -> list[dict[str,
         n, lower = [length for length, _ in cells], [found["lower"] for _, found in cells]
         slope = fit_slope(n, lower)
         measured = "needs two values of n and three trials" if slope is None else f"slope {slope}"
-        request, claim, verdict = some[0], "none in the paper", OPEN
-        if request.map in CLAIMS and request.options.keys() <= {"depth", "k"}:
-            claim = CLAIMS[request.map]
+        request, claim, rule, verdict = some[0], "none in the paper", "–", "–"
+        if request.map in CLAIMS and request.options.keys() <= {"depth"}:
+            claim, verdict = CLAIMS[request.map], OPEN
             depth = request.settings.get("depth")
-            verdict = judge_slope(request.map, slope, n, request.d, depth)[0] if slope else OPEN
+            if slope is not None:
+                verdict, rule = judge_slope(request.map, slope, n, request.d, depth)
         ratios = [found["upper"] / found["lower"] for _, found in cells if found["upper"]]
         if ratios:
             measured += f"; certified at most {max(ratios):.2f} times the attained value"
-        rows.append({"map": label, "claim": claim, "measured": measured, "verdict": verdict})
+        row = {"map": label, "claim": claim, "measured": measured}
+        rows.append(row | {"rule": rule, "verdict": verdict})
     return rows
 
 

@@ -53,8 +53,8 @@ QUICK_LENGTHS = (10, 50, 100, 250)
 
 #: The paper's claims about S of each map as n grows.
 CLAIMS = {
-    "rf": "Paper, Theorem 1: S of RF falls like n^(−1/2) as n grows",
-    "drf": "Paper, Theorem 2: S of DRF falls like n^(−1/2), or faster",
+    "rf": "Paper, Theorem 1: S of RF falls like 1/√n as n grows",
+    "drf": "Paper, Theorem 2: S of DRF falls like 1/√n, or faster",
     "raf": "Paper, Theorem 3: S of RAF is Ω(1)",
     "relu-raf": "Remark: S of ReLU-RAF falls with n",
 }
@@ -96,8 +96,8 @@ def judge_slope(
     if name == "raf":
         reach = d / math.log(d) ** 4
         rule = (
-            f"our rule: slope above {minus(FALLS, 'g')}. The theorem assumes n = O(d/log⁴d), and "
-            f"d/log⁴d = {reach:.2g}: it does not cover these n"
+            f"our rule: slope above {minus(FALLS, 'g')}. This does not test the theorem, which "
+            f"assumes n = O(d/log⁴d): with constant 1, n ≤ {reach:.2g}"
         )
         return decide(slope, least=FALLS), rule
     rule = f"our rule: slope below {minus(FALLS, 'g')}; no finite-size curve exists"

@@ -154,7 +154,7 @@ def preset(
 RAF_KIND = preset(
     RAF.name,
     "RAF (softmax)",
-    "Random attention features, φ(X) = softmax(XWXᵀ/√d)X with W_ab ~ N(0, 1/d).",
+    "Random attention features, φ(X) = softmax(XWXᵀ/√d)X: W has independent entries N(0, 1/d).",
     lambda d: {"scores": RAF.preset},
     RAF,
 )
@@ -168,7 +168,7 @@ RELU_RAF_KIND = preset(
 SIGMOID_KIND = preset(
     SigmoidRAF.name,
     "sigmoid attention",
-    "Attention without a normaliser, φ(X)_j = Σ_l σ(s_jl − log n)x_l, s = XWXᵀ/√d.",
+    "Attention without a normaliser: weights σ(s − log n), scores s = XWXᵀ/√d.",
     lambda d: {"scores": SigmoidRAF.preset},
     SigmoidRAF,
 )
@@ -176,7 +176,7 @@ PRESETS = (
     preset(
         "sink",
         "softmax with a sink",
-        "Softmax attention with a sink, weights e^s/(1 + Σe^s).",
+        "Softmax attention with a sink, weights exp(s)/(1 + Σ exp(s)).",
         lambda d: {"scores": "sink"},
     ),
     preset(
