@@ -46,8 +46,8 @@ def test_a_change_that_the_old_model_makes_is_no_learnt_flip(capsys):
     default loss keeps γ below 1.
     """
     sizes: dict[str, Any] = {"n": 10, "d": 64, "train": 20, "trials": 4}
-    for loss, told in (({"loss": "direct"}, False), ({}, True)):
-        result = learning_trials("raf", **sizes, **loss)
+    for more, told in (({"loss": "direct"}, False), ({}, True)):
+        result = learning_trials("raf", **sizes | more)
         shares = [ignored_share(one["error"], one["gamma"]) for one in result.trials]
         assert [share is not None for share in shares] == [told] * 4
         result.show()
