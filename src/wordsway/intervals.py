@@ -204,8 +204,8 @@ def sensitivity(
     proof : also write the upper end down as a proof and verify it in ball arithmetic; ``upper`` is
         then the verified bound, ``certificate`` is "verified" and ``proof`` can be saved. Where
         that bound is much larger, ``upper`` stays as it is, and a warning has the bound of the
-        proof. Where this kind of map has no verifier, or it refuses the proof (a warning says why),
-        ``proof`` is None and the other fields stay as they are
+        proof. Where there is no proof, ``proof`` is None, the other fields stay as they are, and a
+        warning says why
     average : number of random Δ of length radius to try at each row; see `AverageChange`
     vocabulary : word vectors (V, d): the same over real words in each row's place, in ``real``; or
         a function from a row to them, where a word's vector depends on its place
@@ -274,9 +274,9 @@ def sensitivity(
             certifying("certifying", 1, 1)
         means = averages(view, rows, moves.radius, seed, memory, average, vocabulary)
         proved = None
-        if proof and bound is not None and moves.plain:
+        if proof:
             needs("proofs", "flint")
-            bound, proved = _verified(phi, sample, rows, reach, bound)
+            bound, proved = _verified(moves, rows, reach, bound)
         uppers = _uppers(moves, rows, lowers, delta, bound)
     entries = _entries(sample, rows, lowers, uppers)
     entries = tuple(replace(entry, **each) for entry, each in zip(entries, means[1:], strict=True))
@@ -539,16 +539,22 @@ def _attained(view: View, rows: list[int], delta: torch.Tensor) -> list[float]:
 
 
 def _verified(
-    phi: FeatureMap, sample: Sample, rows: list[int], radius: float, bound: Certificate
-) -> tuple[Certificate, Proof | None]:
+    moves: _Moves, rows: list[int], radius: float, bound: Certificate | None
+) -> tuple[Certificate | None, Proof | None]:
     """The verified bound and its proof; ``bound`` itself where there is no proof, or where that of
     the proof is larger by more than its slack.
     """
     for slack in (SLACK, LARGER_SLACK):
-        proved = prove(phi, sample, rows, radius, slack)
-        if proved is None:
-            return bound, None
         try:
+            if bound is None:
+                raise InputError("a certificate to prove", "none", "docs/maps.md lists them")
+            if not moves.plain:
+                raise InputError(
+                    "one row that moves in a ball, and the Frobenius norm, in a proof",
+                    "another question",
+                    "leave together, edit, objective and finite sets out",
+                )
+            proved = prove(moves.phi, moves.sample, rows, radius, slack)
             upper = torch.tensor(proved.verify().uppers, dtype=torch.float64)
             if bool((upper <= bound.upper * (1 + 2 * LARGER_SLACK)).all()):
                 return Certificate(upper, VERIFIED), proved
@@ -561,7 +567,7 @@ def _verified(
             return bound, proved
         except WordswayError as error:
             refused = error
-    _log.warning("%s; upper rests on %s", refused, bound.kind)
+    _log.warning("no proof: %s (certificate: %s)", refused, bound.kind if bound else "none")
     return bound, None
 
 

@@ -9,6 +9,7 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -454,3 +455,14 @@ def test_data_commands(capsys):
     assert capsys.readouterr().out.count("already in") == 2
     assert run(["data", "get", "nothing"]) == 2
     assert ", ".join(CATALOGUE) in capsys.readouterr().err
+
+
+def test_a_proof_that_is_not_written_names_the_certificate(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    pytest.importorskip("flint")
+    path = tmp_path / "rf.proof"
+    assert run(["measure", "--map", "rf", "--n", "40", "--d", "96", "--proof", str(path)]) == 1
+    shown = capsys.readouterr().err
+    assert "at most 1,048,576 weights" in shown and "(certificate: 1 − 1e-9)" in shown
+    assert "float64" not in shown and not path.exists()

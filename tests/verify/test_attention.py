@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ import torch
 import wordsway as ws
 from benchmarks.proofs import tamper
 from violations import largest_change, rings
+from wordsway.core.errors import InputError
 from wordsway.maps.block import NormedText
 from wordsway.maps.proof import prove
 from wordsway.maps.wrappers import Norm
@@ -174,10 +176,33 @@ def test_a_sum_that_cancels_is_verified_in_exact_arithmetic():
         check(write(Document(low, proof.document.arrays)))
 
 
-def test_a_map_without_a_verifier_says_so():
+@pytest.mark.parametrize(
+    ("phi", "how", "kind", "reason"),
+    [
+        (ws.Attention(d=4, scores="qk-norm"), {}, "float64", "a verifier"),
+        (ws.RF(4, 4, draw="on-demand"), {}, "1 − 1e-9", 'draw="dense"'),
+        (ws.RAF(d=4), {"edit": "delete"}, "enumeration", "another question"),
+        (ws.RAF(d=4), {"certificate": False}, None, "a certificate"),
+    ],
+)
+def test_without_a_proof_the_reason_and_the_certificate_are_printed(
+    phi: ws.FeatureMap,
+    how: dict[str, Any],
+    kind: str | None,
+    reason: str,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     X = ws.Sample.gaussian(n=4, d=4, seed=0)
-    s = ws.sensitivity(ws.Attention(d=4, scores="qk-norm"), X, positions=0, seed=0, proof=True)
-    assert s.proof is None and s.certificate == "float64"
+    s = ws.sensitivity(phi, X, positions=0, seed=0, proof=True, **how)
+    assert s.proof is None and s.certificate == kind
+    (warning,) = caplog.messages
+    assert warning.endswith(f"(certificate: {kind or 'none'})") and reason in warning
+
+
+def test_a_proof_of_more_weights_than_the_limit_is_refused() -> None:
+    X, phi = ws.Sample.gaussian(n=4, d=4, seed=0), ws.RF(4, 4, k=65_537)
+    with pytest.raises(InputError, match=r"at most 1,048,576 weights .* got 1,048,592"):
+        prove(phi, X, [0], 1.0)
 
 
 def test_a_proof_does_not_replace_a_much_smaller_bound(caplog: pytest.LogCaptureFixture) -> None:

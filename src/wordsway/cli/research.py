@@ -92,13 +92,10 @@ def measure_command(
     if proof is not None and proved:
         proved[0].save(proof)
     print_result(result, as_json)
-    if proof is not None and not proved:
-        raise WordswayError(
-            "no proof was written: the verifier does not support this map or this request, so the "
-            "upper bound is not verified"
-        )
     if result.interrupted:
         raise typer.Exit(1)
+    if proof is not None and not proved:
+        raise WordswayError(f"{proof} was not written: the warning above states the reason")
 
 
 @opt.grouped

@@ -184,9 +184,9 @@ def _verification(data: bytes) -> Verification:
 
 def prove(
     phi: FeatureMap, sample: Sample, rows: Sequence[int], radius: float, slack: float = SLACK
-) -> Proof | None:
-    """A proof of the upper end, raised by ``slack``, at each of the rows; None where this kind of
-    map has no verifier.
+) -> Proof:
+    """A proof of the upper end, raised by ``slack``, at each of the rows; an error where this map
+    has no verifier.
     """
     if isinstance(phi, FullyConnected):
         return _dense(phi, sample, rows, radius)
@@ -194,7 +194,7 @@ def prove(
         return _heads(phi, sample, rows, radius, slack)
     layers = _Layers.of(phi, sample)
     if layers is None:
-        return None
+        raise _not_covered(phi)
     about = _about("attention", layers) | {
         "residual": layers.residual,
         "read_out": layers.read_out,
@@ -204,6 +204,11 @@ def prove(
     inputs = _text(layers.attention, sample) | {"W": layers.attention.weight}
     claims = _Attention(layers, sample, radius, slack).claims(rows)
     return write_proof(phi.describe(), about, inputs, claims, radius)
+
+
+def _not_covered(phi: FeatureMap) -> InputError:
+    remedy = "docs/proofs.md lists the maps that have one"
+    return InputError("a map with a verifier", repr(phi), remedy)
 
 
 def _about(kind: str, layers: _Layers) -> dict[str, Any]:
@@ -304,13 +309,16 @@ def write_proof(
     return Proof(Document(fields, arrays))
 
 
-def _dense(phi: FullyConnected, sample: Sample, rows: Sequence[int], radius: float) -> Proof | None:
+def _dense(phi: FullyConnected, sample: Sample, rows: Sequence[int], radius: float) -> Proof:
     """RF and DRF with ReLU whose weights are held in memory, and few enough for balls."""
     entries = phi.k * sample.n * sample.d + (phi.depth - 1) * phi.k**2
-    if phi.on_demand or phi.activation.function is not torch.relu or entries > MOST_WEIGHTS:
-        return None
+    if entries > MOST_WEIGHTS:
+        limit = f"at most {MOST_WEIGHTS:,} weights in a proof"
+        raise InputError(limit, f"{entries:,}", "choose a smaller n, d or k")
+    if phi.activation.function is not torch.relu:
+        raise InputError("ReLU in a proof", phi.activation.name, "choose relu")
     trace = phi.view(sample, torch.float64).trace
-    weights = [V.dense().to(torch.float64) for V in (phi.first, *phi.later)]
+    weights = [V.to(torch.float64) for V in phi.weights]
 
     def claims() -> Claims:
         for i in rows:
@@ -330,16 +338,17 @@ def _dense(phi: FullyConnected, sample: Sample, rows: Sequence[int], radius: flo
 
 def _heads(
     phi: Attention, sample: Sample, rows: Sequence[int], radius: float, slack: float
-) -> Proof | None:
+) -> Proof:
     """Softmax attention with heads, or with rotations."""
     function, weights = phi.function, phi.projections
     known = function.scores.logistic and function.lift.plain
     if not known or (phi.scores == "differential" and phi.positions == "alibi"):
-        return None
+        raise _not_covered(phi)
     layer, certificate = phi.view(sample, torch.float64).layer, HeadsCertificate(weights)
     assert isinstance(layer, HeadsLayer)
     if certificate.together is not None and weights.heads * phi.d > MOST_SIDE:
-        return None
+        limit = f"at most {MOST_SIDE:,} heads × dimensions in a proof"
+        raise InputError(limit, f"{weights.heads * phi.d:,}", "choose a smaller d, or fewer heads")
     scores = "sink" if function.scores.sink else "softmax"
     about = _about("heads", _Layers(phi, "all", None, False, None, phi, scores))
     about |= {"heads": weights.heads, "rope": phi.positions == "rope"}
