@@ -169,6 +169,21 @@ def test_slopes_have_a_standard_error(tmp_path: Path) -> None:
     assert row["error"] == pytest.approx(expected)
 
 
+@pytest.mark.parametrize(
+    ("curve", "line"), [([1.0, 0.5, 0.25], True), ([1.0, 0.9, 0.2], False)], ids=["line", "curve"]
+)
+def test_a_curve_is_not_taken_for_a_rate(curve: list[float], line: bool, tmp_path: Path) -> None:
+    """Three trials of a spread of ± 2 % at n = 4, 8, 16."""
+    records = []
+    for n, S in zip((4, 8, 16), curve, strict=True):
+        for trial, factor in enumerate((0.98, 1.0, 1.02)):
+            records.append(record(replace(BASE, n=n), trial))
+            records[-1].outputs["lower"] = S * factor
+    result = swept(tmp_path, records)
+    assert (result.slopes()["line_p"][0] > 0.05) == line
+    assert ("not a line in log n" not in shown(result)) == line
+
+
 def shown(result: Sweep) -> str:
     console = Console(width=160)
     with console.capture() as printed:

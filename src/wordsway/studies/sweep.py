@@ -124,9 +124,10 @@ class Sweep(Result, brief="folder"):
     def slopes(self) -> pandas.DataFrame:
         """How S falls with n in every setting: the slope of log S on log n, its standard ``error``
         and its 95 % interval (``low`` … ``high`` of the attained values; ``certified_low`` … covers
-        every S between both ends, and the sampling error), the ``law`` that predicts held-out
-        trials best, and the error of each law. ``law`` is None if the trials do not decide; it and
-        all errors are missing below 10 trials that have every n, and ``floor_error`` below four n.
+        every S between both ends, and the sampling error), ``line_p`` (where it is below 0.05, no
+        single slope describes these n), the ``law`` that predicts held-out trials best, and the
+        error of each law. ``law`` is None if the trials do not decide; it and all errors are
+        missing below 10 trials that have every n, and ``floor_error`` below four n.
         See `wordsway.slope` and `wordsway.laws`.
         """
         import pandas
@@ -143,7 +144,7 @@ class Sweep(Result, brief="folder"):
                 continue
             found = slope(cells["n"], cells["value"])
             row = {"slope": found.value, "error": found.error}
-            row |= {"low": found.low, "high": found.high}
+            row |= {"low": found.low, "high": found.high, "line_p": found.line_p}
             if cells["upper"].notna().all():
                 sure = slope(cells["n"], cells["value"], cells["upper"])
                 row |= {"certified_low": sure.low, "certified_high": sure.high}

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 MOST = 12
 #: Columns of the means that are not part of a curve's name.
 LEFT_OUT = ("n", "measured", "trials", "mean", "sd", "upper", "not_converged")
+#: The p-value of a line below which a warning is printed.
+CURVED = 0.05
 LABELS = {"S": "word sensitivity S", "error": "error after the change"}
 
 
@@ -63,6 +65,13 @@ def _searches_line(result: Sweep) -> str:
     )
 
 
+def _curved_line(bent: int, count: int) -> str:
+    return (
+        f"line_p < {CURVED:g} in {bent} of {count} rows (1 in 20 by chance): log S is not a line "
+        "in log n there; slope is an average over these n, not a rate"
+    )
+
+
 def _laws_note(slopes: pandas.DataFrame) -> str | None:
     """Why laws are missing, if they are."""
     if "law" in slopes and slopes["law"].notna().all():
@@ -87,8 +96,10 @@ def _comparisons(result: Sweep) -> Iterator[b.Block]:
         yield b.headline(f"differences from {paired}, paired{_part(result)}")
         yield frame_table(_varying(found, *(f"{name}_first" for name in names)), shown=30)
     if result.has_slopes and not (found := result.slopes()).empty:
-        yield b.headline(f"slopes of log S on log n{_part(result)}")
+        yield b.headline(f"slopes of attained log S on log n{_part(result)}")
         yield frame_table(_varying(found), shown=30)
+        if bent := int((found["line_p"] < CURVED).sum()):
+            yield b.warning(_curved_line(bent, len(found)))
         if note := _laws_note(found):
             yield b.soft(note)
 
