@@ -118,3 +118,20 @@ def test_the_caption_of_figure_3_3_names_its_text(tmp_path: Path) -> None:
         path.write_bytes(content)
         with pytest.raises(InputError, match=r"abstract\.txt"):
             reproduce.with_text([default], path)
+
+
+def test_a_forecast_counts_the_cells_on_data_that_the_run_downloads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    figure = FIGURES["3.1"]
+    assert isinstance(figure, SensitivityCurves)
+    figure = replace(figure, quick_n=(5,))
+    monkeypatch.setattr(reproduce, "FIGURES", {"3.1": figure, "1-left": FIGURES["1-left"]})
+    monkeypatch.setenv("WORDSWAY_HOME", str(tmp_path / "home"))
+    assert run(["reproduce", "all", "--quick", "--forecast", "--json", "--out", str(tmp_path)]) == 0
+    cost = json.loads(capsys.readouterr().out)
+    sources = Sources({192: ["gaussian", "imdb:minilm"]})
+    assert cost["cells"] == cost["left"] == len(figure.jobs(sources, quick=True))
+    assert cost["downloads"] == ["imdb", "minilm"]
+    assert "Figure 1-left: its cells are known once minilm is downloaded" in cost["missing"]
+    assert not (tmp_path / "home").exists(), "nothing is downloaded"

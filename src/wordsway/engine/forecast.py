@@ -60,8 +60,9 @@ class SweepForecast(Result):
     workers: int
     seconds: float
     bytes: float
-    #: What this machine cannot measure, as "what: why".
+    #: What is not counted, as "what: why", and entries of the catalogue that a run downloads first.
     missing: tuple[str, ...] = ()
+    downloads: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         counts = {self.what: self.total, "left": self.left, "workers": self.workers}
@@ -69,6 +70,7 @@ class SweepForecast(Result):
             "forecast_seconds": self.seconds,
             "forecast_peak_mb": self.bytes / 1e6,
             **({"missing": list(self.missing)} if self.missing else {}),
+            **({"downloads": list(self.downloads)} if self.downloads else {}),
         }
 
 

@@ -80,11 +80,14 @@ def check(holds: bool) -> str:
 
 @dataclass
 class Sources:
-    """The data for each width, the installed models, and what is missing, with the reason."""
+    """The data for each width, the installed models, what is missing, with the reason, and what a
+    run downloads first.
+    """
 
     by_width: dict[int, list[str]]
     missing: list[str] = field(default_factory=list)
     models: dict[str, str] = field(default_factory=dict)
+    downloads: list[str] = field(default_factory=list)
 
     def preferred(self, d: int) -> str:
         """Reviews if there are any, Gaussian texts otherwise."""
@@ -93,6 +96,12 @@ class Sources:
     def first_model(self, names: Iterable[str]) -> str | None:
         """The first of these models that is installed."""
         return next((name for name in names if name in self.models), None)
+
+    def why_not(self, name: str) -> str:
+        """Why jobs of a model that is not installed are missing."""
+        if name in self.downloads:
+            return f"its cells are known once {name} is downloaded"
+        return f"{name} is not present; run `wordsway data get {name}` first"
 
 
 def texts_for(name: str) -> TextOptions:
@@ -104,22 +113,26 @@ def find_sources(*, fetch: bool, reviews: bool = True, progress: Progress = sile
     """Gaussian texts; with ``reviews`` also IMDb through the installed models: MiniLM (d = 192 and
     384), MPNet and BERT-Base (d = 768).
 
-    ``fetch`` downloads the reviews and MiniLM where they are missing, but no larger model.
+    ``fetch`` downloads the reviews and MiniLM where they are missing, but no larger model; without
+    it they are among the ``downloads``.
     """
     found = Sources({width: ["gaussian"] for width in WIDTHS})
     for name in ("imdb", "minilm") if reviews else ():
-        if catalogue.present(name) is None and fetch:
-            try:
-                catalogue.get(name, progress=progress)
-            except catalogue.DataError as error:
-                found.missing.append(f"IMDb panels: {error}")
+        if catalogue.present(name) is not None:
+            continue
+        if not fetch:
+            found.downloads.append(name)
+            continue
+        try:
+            catalogue.get(name, progress=progress)
+        except catalogue.DataError as error:
+            found.missing.append(f"IMDb panels: {error}")
     entries = [name for name, entry in catalogue.CATALOGUE.items() if entry.kind == "model"]
     here = {name: catalogue.present(name) for name in entries}
     found.models = {name: model.digest for name, model in here.items() if model is not None}
     if not reviews:
         return found
-    if catalogue.present("imdb") is None or "minilm" not in found.models:
-        found.missing = found.missing or ["IMDb panels: run `wordsway data get imdb minilm` first"]
+    if found.missing:
         return found
     for width in (192, 384):
         found.by_width[width].append("imdb:minilm")

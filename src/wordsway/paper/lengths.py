@@ -94,7 +94,7 @@ class LengthStudy(Figure[dict[str, Length]]):
 
     def missing(self, sources: Sources) -> list[str]:
         return [
-            f"{name} over growing texts: not present; run `wordsway data get {name}` first"
+            f"{name} over growing texts: {sources.why_not(name)}"
             for name in MODELS
             if name not in sources.models
         ]

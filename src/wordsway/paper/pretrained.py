@@ -141,8 +141,7 @@ class ModelFigure(Figure[Data]):
     def missing(self, sources: Sources) -> list[str]:
         if sources.first_model(self.models) is not None:
             return []
-        name = self.models[-1]
-        return [f"Figure {self.name}: {name} is not present; run `wordsway data get {name}` first"]
+        return [f"Figure {self.name}: {sources.why_not(self.models[-1])}"]
 
     def read(self, store: Store, jobs: Sequence[Job]) -> Any:
         for job in jobs:

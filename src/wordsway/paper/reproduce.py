@@ -204,14 +204,17 @@ def forecast_reproduction(
     seed: int = 0,
     workers: int | None = None,
 ) -> SweepForecast:
-    """Time and memory of the jobs that the store does not have; nothing is downloaded."""
+    """Time and memory of the jobs that the store does not have, those on reviews that the run
+    downloads first included; nothing is downloaded here.
+    """
     chosen = choose(figures)
     store = Store(writable(Path(out)) / "store")
     sources = find_sources(fetch=False, reviews=_reviews(chosen))
     jobs = _jobs(chosen, sources, quick, seed)
     every = [job for some in jobs.values() for job in some]
     missing = tuple(_missing(chosen, sources, jobs, quick))
-    return replace(forecast_unfinished(every, store, workers), missing=missing)
+    cost = forecast_unfinished(every, store, workers)
+    return replace(cost, missing=missing, downloads=tuple(sources.downloads))
 
 
 def _reviews(chosen: Sequence[Figure[Any]]) -> bool:

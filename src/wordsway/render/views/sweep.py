@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from wordsway.core.chart import Chart, Curve, Panel
 from wordsway.core.format import format_bytes, format_seconds
 from wordsway.core.laws import FOLDS
+from wordsway.data import entry
 from wordsway.engine.forecast import SweepForecast
 from wordsway.engine.run import Tally
 from wordsway.render import blocks as b
@@ -114,8 +115,11 @@ def sweep_forecast_view(cost: SweepForecast) -> b.ResultView:
     left = b.Span(f"{cost.left:,} of {cost.total:,} {cost.what} left", "bold")
     time = f"about {format_seconds(cost.seconds)} with {cost.workers} workers on an idle machine"
     memory = f"peak memory {format_bytes(cost.bytes)} in total"
-    missing = [b.warning(f"not included: {reason}") for reason in cost.missing]
-    return b.ResultView("Forecast of a sweep", [b.plain(left, f": {time}, {memory}"), *missing])
+    sizes = [f"{name} ({format_bytes(entry(name).bytes)})" for name in cost.downloads]
+    notes = [f"downloads first, not in this time: {', '.join(sizes)}"] if sizes else []
+    notes += [f"not included: {reason}" for reason in cost.missing]
+    lines = [b.plain(left, f": {time}, {memory}"), *map(b.warning, notes)]
+    return b.ResultView("Forecast of a sweep", lines)
 
 
 def tally_line(tally: Tally, store: object) -> str:
