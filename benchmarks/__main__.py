@@ -11,6 +11,8 @@ forecasts are, learning, real models, the page: one run, one record, docs/notes/
     python -m benchmarks architectures [NAME …]  models of many architectures against transformers,
                                          for docs/notes/architectures.md; with names printed
     python -m benchmarks effort [10]     docs/notes/search.md: what more effort finds
+    python -m benchmarks unconverged [24]  the same: what effort 4 gains where effort 1 did not
+                                         converge
     python -m benchmarks external FILE…  published tables through `pairs` (docs/notes/audit.md)
     python -m benchmarks effect          the paper's effect on IMDb reviews, for docs/notes/imdb.md
     python -m benchmarks attack [PART]   kills, fuzzes, hostile files: docs/notes/hardening.md
@@ -198,6 +200,11 @@ def main() -> None:
         command = " ".join(["python -m benchmarks", *sys.argv[1:]])
         table = f"`{command}`\n\n{effort.page(*map(int, sys.argv[2:]))}"
         renew(NOTES / "search.md", effort.HEADING, table)
+        return
+    if sys.argv[1:2] == ["unconverged"]:
+        table = effort.unconverged(*map(int, sys.argv[2:]))
+        section = f"`python -m benchmarks unconverged`\n\n{table}"
+        renew(NOTES / "search.md", effort.UNCONVERGED, section)
         return
     if sys.argv[1:2] == ["effect"]:
         effect.run(DOCS)

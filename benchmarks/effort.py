@@ -1,4 +1,5 @@
-"""Does a larger effort find more, and what is "converged" worth: `python -m benchmarks effort`.
+"""Does a larger effort find more, and what is "converged" worth: `python -m benchmarks effort`;
+what effort 4 gains where a search did not converge: `python -m benchmarks unconverged`.
 
 Every draw of text and weights is searched with efforts 1, 2, 4, 8 and 10, and with effort 10 from
 another seed. The largest of these values is the best known one.
@@ -10,10 +11,12 @@ import statistics
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import wordsway as ws
 
 HEADING = "How far the attained end is below the best known"
+UNCONVERGED = "What a larger effort gains where a search did not converge"
 EFFORTS = (1, 2, 4, 8, 10)
 #: Seeds of further searches with the last effort.
 OTHER_SEEDS = (1,)
@@ -31,6 +34,13 @@ CASES: dict[str, tuple[Make, tuple[tuple[int, int], ...]]] = {
     "softmax, four heads": (
         lambda n, d, seed: ws.Attention(d, seed, heads=4),
         ((16, 32), (30, 64), (40, 128)),
+    ),
+}
+#: Scores that grow with n, whose searches rarely converge.
+SHARP: dict[str, tuple[Make, tuple[tuple[int, int], ...]]] = {
+    "softmax, s·log n": (
+        lambda n, d, seed: ws.Attention(d, seed, scores="softmax-log-n"),
+        ((10, 128), (40, 128), (160, 128)),
     ),
 }
 
@@ -61,17 +71,18 @@ class Draw:
         return 1 - self.lowers[0] / self.best
 
 
+def search_of(make: Make, n: int, d: int, number: int) -> Callable[..., ws.Sensitivity]:
+    """The search, by effort and seed, of draw ``number`` of a map at one size, first row."""
+    X = ws.Sample.gaussian(n, d, 2000 + number)
+    return partial(ws.sensitivity, make(n, d, number), X, positions=0, certificate=False)
+
+
 def draw(make: Make, n: int, d: int, number: int) -> Draw:
     """Draw ``number`` of a map at one size, first row, Gaussian text."""
-    X = ws.Sample.gaussian(n, d, 2000 + number)
-    phi = make(n, d, number)
-
-    def search(effort: float, seed: int = 0) -> ws.Sensitivity:
-        return ws.sensitivity(phi, X, positions=0, seed=seed, effort=effort, certificate=False)
-
-    found = [search(effort) for effort in EFFORTS]
+    search = search_of(make, n, d, number)
+    found = [search(effort=effort) for effort in EFFORTS]
     lowers = tuple(one.lower for one in found)
-    others = (search(EFFORTS[-1], seed).lower for seed in OTHER_SEEDS)
+    others = (search(effort=EFFORTS[-1], seed=seed).lower for seed in OTHER_SEEDS)
     return Draw(lowers, found[0].status == "converged", max(*lowers, *others))
 
 
@@ -106,3 +117,32 @@ def _row(name: str, draws: list[Draw]) -> str:
         f"| {name} | {len(draws)} | {sum(one.falls for one in draws)} | {len(settled)} | "
         f"{sum(one.raised for one in settled)} | {statistics.mean(below):.2%} | {max(below):.2%} |"
     )
+
+
+def unconverged(draws: int = 24) -> str:
+    """The searches that did not converge, and what four times their effort gains."""
+    lines = ["| map | searches | not converged | nor with effort 4 | mean | largest |"]
+    lines.append("|---|---|---|---|---|---|")
+    counts, gains, still = 0, list[float](), 0
+    for name, (make, sizes) in (CASES | SHARP).items():
+        own, loose = list[float](), 0
+        for number in range(draws):
+            search = search_of(make, *sizes[number % len(sizes)], number)
+            if (found := search()).status != "converged":
+                longer = search(effort=4)
+                own.append(longer.lower / found.lower - 1)
+                loose += longer.status != "converged"
+        lines.append(_gain_row(name, draws, own, loose))
+        print(lines[-1], file=sys.stderr, flush=True)
+        counts, gains, still = counts + draws, gains + own, still + loose
+    lines.append(_gain_row("all", counts, gains, still))
+    about = (
+        f"{draws} draws per map, as above, and softmax with s·log n at 10, 40 and 160 × 128. The "
+        "last two columns are by how much effort 4 raises S of the searches that did not converge."
+    )
+    return "\n".join([about, "", *lines]) + "\n"
+
+
+def _gain_row(name: str, draws: int, gains: list[float], loose: int) -> str:
+    gain = f"{statistics.mean(gains):.2%} | {max(gains):.2%}" if gains else "– | –"
+    return f"| {name} | {draws} | {len(gains)} | {loose} | {gain} |"

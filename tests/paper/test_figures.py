@@ -10,6 +10,8 @@ from typing import Any
 import pandas
 import pytest
 
+from experiment_examples import reproduction
+from pages import printed
 from wordsway.core.errors import InputError
 from wordsway.engine.store import Record, Store
 from wordsway.page.theory import claims
@@ -18,8 +20,9 @@ from wordsway.paper.ingredients import INGREDIENTS, OPTIONS, QUESTIONS
 from wordsway.paper.learned_flips import LearnedFlips
 from wordsway.paper.lengths import LengthStudy
 from wordsway.paper.phase import RATIOS, counting_line, theorem_line
-from wordsway.paper.reproduce import FIGURES, choose
+from wordsway.paper.reproduce import FIGURES, DrawnFigure, choose
 from wordsway.paper.sensitivity_curves import SensitivityCurves, judge_slope, largest_of_all
+from wordsway.render.terminal import panel as terminal_panel
 from wordsway.studies.cells import Cell, FlipJob
 from wordsway.studies.request import Request
 
@@ -358,6 +361,11 @@ def test_an_error_of_zero_at_gamma_two_proves_nothing() -> None:
     assert found[0].verdict == "too few trials" and "5 are needed" in found[0].measured
 
 
+def test_a_slope_states_its_draws() -> None:
+    rows = curves(0.0, lengths=(10, 20, 40, 80))
+    assert "of 16 draws at 4 n;" in FIGURES["3.1"].findings(rows)[0].measured
+
+
 def test_few_trials_decide_nothing() -> None:
     """Three trials of a RAF at half the curve were a "disagrees"."""
     few = flips({"raf": 0.98}, {"raf": 0.0})
@@ -387,9 +395,13 @@ def test_captions_name_unfinished_searches_padding_and_the_first_row() -> None:
     rows = curves(-0.5, lengths=(10, 250)).assign(seconds=1.0, data="imdb:minilm")
     rows = rows.assign(key=range(len(rows)), status="converged")
     rows.loc[0, "status"] = "not converged: a larger effort= may raise lower"
-    text = FIGURES["3.1"].caption(rows)
-    assert f"1 of {len(rows)} searches did not converge" in text
+    text, note = FIGURES["3.1"].caption(rows), FIGURES["3.1"].note(rows)
+    assert f"1 of {len(rows)} searches did not converge" in note and note in text
+    drawn = DrawnFigure("3.1", "", text, (), None, note)
+    result = replace(reproduction(""), figures=(drawn,))
+    assert f"Figure 3.1: {note}" in printed(terminal_panel(result), 1000), "next to the verdicts"
     assert "every text of n = 250 has padding rows" in text and "[CLS]" in text
+    assert FIGURES["3.1"].note(rows.assign(status="converged")) == ""
     gaussian = FIGURES["3.1"].caption(rows.assign(data="gaussian"))
     assert "padding" not in gaussian and "[CLS]" not in gaussian
 

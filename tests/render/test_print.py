@@ -19,6 +19,7 @@ from wordsway.core.chart import Chart, Curve, Panel, PointSeries, ReferenceLine
 from wordsway.probing.attract import Attracted
 from wordsway.probing.compare import Comparison
 from wordsway.render.plot import figure
+from wordsway.render.plot.chart import CERTIFIED
 from wordsway.render.plot.style import house_style, in_lines
 
 N = [10, 20, 50, 100, 250]
@@ -105,14 +106,14 @@ def test_bands_are_one_sd_and_certificates_thin_lines() -> None:
     for n, mean, sd in zip(N, MEAN, SD, strict=True):
         ends = heights[heights[:, 0] == n][:, 1]
         assert (ends.min(), ends.max()) == pytest.approx((mean - sd, mean + sd))
-    thin = [line for line in lines if line.get_label() == "certified upper bound"]
+    thin = [line for line in lines if line.get_label() == CERTIFIED]
     assert len(thin) == 3 and all(line.get_linewidth() < 1 for line in thin)
     ends = np.asarray(thin[0].get_ydata(), dtype=float)
     assert ends[:4].tolist() == UPPER[:4] and np.isnan(ends[4])
     legend = drawn.axes[0].get_legend()
     assert legend is not None
     keys = [text.get_text() for text in legend.get_texts()]
-    assert keys.count("certified upper bound") == 1 and len(keys) == 8
+    assert keys.count(CERTIFIED) == 1 and len(keys) == 8
     dashed = [line for line in lines if str(line.get_label()).endswith("any row")]
     assert len(dashed) == 3 and all(line.get_linestyle() == "--" for line in dashed)
 

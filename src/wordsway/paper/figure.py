@@ -20,7 +20,7 @@ from wordsway.core.result import Result
 from wordsway.engine.job import Job
 from wordsway.engine.store import Store
 from wordsway.engine.tables import export, without_facts
-from wordsway.intervals import CONVERGED
+from wordsway.intervals import CONVERGED, LONGER
 from wordsway.studies.tables import cells_frame
 from wordsway.studies.texts import TextOptions
 
@@ -181,6 +181,10 @@ class Figure(ABC, Generic[Data]):
     def caption(self, data: Data) -> str:
         """How to read the figure."""
 
+    def note(self, data: Data) -> str:
+        """A caution about the numbers, next to the verdicts."""
+        return ""
+
     @abstractmethod
     def findings(self, data: Data) -> list[Finding]:
         """The paper's claims and wordsway's own checks, each with a verdict."""
@@ -216,19 +220,17 @@ class GridFigure(Figure["pandas.DataFrame"]):
     def caption(self, data: pandas.DataFrame) -> str:
         trials = int(data["trial"].max()) + 1
         cost = f"{data['key'].nunique():,} cells, {format_seconds(self.seconds(data))} of one core."
-        return f"{self.explain(without_facts(data), trials)}{_not_converged(data)} {cost}"
+        sentences = (self.explain(without_facts(data), trials), self.note(data), cost)
+        return " ".join(filter(None, sentences))
+
+    def note(self, data: pandas.DataFrame) -> str:
+        """The number of searches that a longer one might improve; a study may have no searches."""
+        status = data.get("status", data["key"].iloc[:0]).dropna()
+        loose = int((status != CONVERGED).sum())
+        if not loose:
+            return ""
+        return f"{loose:,} of {len(status):,} searches did not converge: effort 4 {LONGER}."
 
     @abstractmethod
     def explain(self, frame: pandas.DataFrame, trials: int) -> str:
         """How to read the figure."""
-
-
-def _not_converged(data: pandas.DataFrame) -> str:
-    """The number of searches that a longer one might improve, as a sentence."""
-    if "status" not in data:  # a study without searches
-        return ""
-    status = data["status"].dropna()
-    if status.empty:
-        return ""
-    loose = int((status != CONVERGED).sum())
-    return f" {loose:,} of {len(status):,} searches did not converge; they may attain more."

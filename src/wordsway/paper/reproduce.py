@@ -86,13 +86,16 @@ def choose(names: Sequence[str]) -> list[Figure[Any]]:
 
 @dataclass(frozen=True)
 class DrawnFigure:
-    """A drawn figure: its caption, and its files next to the page (the SVG among them)."""
+    """A drawn figure: its caption, its files next to the page (the SVG among them), and a caution
+    about its numbers.
+    """
 
     name: str
     title: str
     caption: str
     files: tuple[str, ...]
     seconds: float | None
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -249,7 +252,8 @@ def _draw(figure: Figure[Any], data: Any, folder: Path, style: str) -> DrawnFigu
     ]
     written += figure.tables(data, folder)
     files = tuple(path.name for path in written)
-    return DrawnFigure(figure.name, figure.title, figure.caption(data), files, figure.seconds(data))
+    caption, note = figure.caption(data), figure.note(data)
+    return DrawnFigure(figure.name, figure.title, caption, files, figure.seconds(data), note)
 
 
 def _missing(

@@ -184,7 +184,8 @@ class SensitivityCurves(GridFigure):
         depth = None if rows["depth"].isna().all() else int(rows["depth"].iloc[0])
         where = f"{rows['data'].iloc[0]}, d = {d}" + ("" if depth is None else f", L = {depth}")
         means = rows.groupby("n")["lower"].mean()
-        measured = f"slope {slope}; mean S {means.min():.3g} … {means.max():.3g}"
+        draws = f"{len(n)} draws at {len(means)} n"
+        measured = f"slope {slope} of {draws}; mean S {means.min():.3g} … {means.max():.3g}"
         verdict, rule = judge_slope(self.map, slope, n, d, depth)
         return Finding(self.name, CLAIMS[self.map], where, measured, verdict, rule)
 

@@ -29,8 +29,8 @@ DECADE = 10.0
 STEPS = 40
 #: A key of more lines stands below its panel.
 INSIDE = 5
-#: The key of thin lines without markers.
-CERTIFIED = "certified upper bound"
+#: The key of thin lines without markers, which have the colours of their curves.
+CERTIFIED = "thin lines: certified upper bounds"
 #: The colour of tiles without a certificate.
 UNKNOWN = "#ffffff"
 

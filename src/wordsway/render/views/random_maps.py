@@ -11,7 +11,7 @@ from typing import Any
 
 from wordsway.core.chart import Chart, Panel, PointSeries
 from wordsway.core.format import format_bytes, format_seconds
-from wordsway.intervals import CONVERGED, Sensitivity, WordSensitivity
+from wordsway.intervals import CONVERGED, LONGER, Sensitivity, WordSensitivity
 from wordsway.learning.results import (
     FLIPPED,
     SMALL_GAMMA,
@@ -220,8 +220,8 @@ def measurement_view(result: Measurement) -> b.ResultView:
     blocks: list[b.Block] = [b.headline(request_line(request)), _trials_table(result)]
     blocks.append(b.plain(b.Span(f"S, {rows_line(request)}: ", "bold"), _mean(result)))
     if loose := sum(trial.status != CONVERGED for trial in result.trials):
-        remedy = "a longer search may attain more: in Python, ws.sensitivity(phi, X, effort=4)"
-        blocks.append(b.soft(f"not converged in {loose} of {len(result.trials)} trials: {remedy}"))
+        where = f"not converged in {loose} of {len(result.trials)} trials"
+        blocks.append(b.soft(f"{where}: in Python, effort=4 {LONGER}"))
     average = average_line(result.averages)
     if average is not None:
         blocks.append(b.plain(f"on average, {average}"))
@@ -246,7 +246,8 @@ def _mean(result: Measurement) -> str:
     spread = "" if result.sd is None else f" ± {digits(result.sd, 2)} (sd)"
     kinds = sorted({trial.certificate for trial in result.trials if trial.certificate})
     certificate = f"certificate: {', '.join(kinds)}" if kinds else "no certificate"
-    return f"mean attained {at_least(result.mean)}{spread} · {certificate}"
+    mean = "mean attained" if len(result.trials) > 1 else "attained"
+    return f"{mean} {at_least(result.mean)}{spread} · {certificate}"
 
 
 def _trials_table(result: Measurement) -> b.Table:

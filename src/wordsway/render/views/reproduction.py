@@ -26,7 +26,8 @@ HOW_DECIDED = (
     "where none of it does, and is undecided otherwise. Where the true value breaks the rule, "
     "“agrees” is printed by chance in at most 1 of 40 cases; the same holds for “disagrees”. The "
     "paper’s theorems are asymptotic and set no thresholds at finite n: “our rule” marks those "
-    f"that wordsway chose. Fewer than {LEAST_TRIALS} independent draws decide nothing."
+    f"that wordsway chose. Fewer than {LEAST_TRIALS} independent draws (of all n together) decide "
+    "nothing."
 )
 #: What a quick run can do about it.
 REMEDY = ": run without --quick"
@@ -58,6 +59,8 @@ def reproduction_view(result: Reproduction) -> b.ResultView:
         if (findings := [found for found in result.findings if found.source == kind])
     ]
     blocks += [*tables, b.soft(HOW_DECIDED)] if tables else []
+    notes = [(drawn.name, drawn.note) for drawn in result.figures if drawn.note]
+    blocks += [b.warning(f"Figure {name}: {note}") for name, note in notes]
     blocks += [
         b.soft(tally_line(result.tally, result.folder / "store")),
         b.source(f"the page: {result.page}"),

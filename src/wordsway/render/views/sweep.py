@@ -12,6 +12,7 @@ from wordsway.core.laws import FOLDS
 from wordsway.data import entry
 from wordsway.engine.forecast import SweepForecast
 from wordsway.engine.run import Tally
+from wordsway.intervals import LONGER
 from wordsway.render import blocks as b
 from wordsway.render.views.common import frame_table, provenance
 from wordsway.studies.sweep import Sweep
@@ -61,8 +62,8 @@ def _means(result: Sweep) -> pandas.DataFrame:
 
 def _searches_line(result: Sweep) -> str:
     return (
-        f"{result.not_converged:,} of {len(result.cells):,} searches did not converge: set a "
-        "larger effort in the grid (effort = 4); they may attain more"
+        f"{result.not_converged:,} of {len(result.cells):,} searches did not converge: effort = 4 "
+        f"in the grid {LONGER}"
     )
 
 
