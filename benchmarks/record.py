@@ -37,7 +37,8 @@ INTRODUCTION = """\
 One run of `make bench` measured everything on this page and wrote it, with the version and on the
 day given below. The line at the end of a section is the command that measures and prints that
 section alone; a number at its end is the number of draws or texts. `make bench-quick` measures a
-small part of it in five minutes, into out/bench/quick.md.
+small part of it in five minutes, into out/bench/quick.md. Certificates of later versions can be
+smaller, as those of DRF are since 0.3.0: [certificates](../certificates.md) has their ratios.
 
 `wordsway measure … --forecast` estimates the time and memory of a request on your machine.
 """

@@ -12,7 +12,9 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 
+import wordsway as ws
 from wordsway.cli.app import run
 from wordsway.data.catalogue import CATALOGUE
 
@@ -468,3 +470,18 @@ def test_a_proof_that_is_not_written_names_the_certificate(
     (warning,) = caplog.messages
     assert "at most 1,048,576 weights" in warning and "(certificate: 1 − 1e-9)" in warning
     assert "rf.proof was not written" in capsys.readouterr().err and not path.exists()
+
+
+@pytest.mark.parametrize(("d", "draw"), [(4, "dense"), (128, "on-demand")])
+def test_json_states_whether_seeds_recreate_the_weights(
+    d: int, draw: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["measure", "--map", "rf", "--n", "60", "--d", str(d), "--json"]) == 0
+    (trial,) = json.loads(capsys.readouterr().out)["trials"]
+    X = ws.Sample.gaussian(60, d, trial["sample_seed"])
+    phi = ws.RF(60, d, seed=trial["map_seed"])
+    phi(X.replaced(1, torch.ones(d)))  # before the witness is queried
+    change = phi(X.replaced(0, trial["delta"])) - phi(X)
+    found = float(change.norm() / phi(X).norm())
+    assert trial["draw"] == draw
+    assert (found == pytest.approx(trial["lower"])) == (draw == "dense")

@@ -17,7 +17,9 @@ from wordsway.core.errors import InputError
 from wordsway.maps.block import NormedText
 from wordsway.maps.proof import prove
 from wordsway.maps.wrappers import Norm
-from wordsway.proof_format import Document, RefusedError, read, write
+from wordsway.proof_format import Document, RefusedError, digest, read, write
+from wordsway.studies.measure import run_trials
+from wordsway.studies.request import Request
 from wordsway.verifier.check import check
 
 pytest.importorskip("flint")
@@ -197,6 +199,15 @@ def test_without_a_proof_the_reason_and_the_certificate_are_printed(
     assert s.proof is None and s.certificate == kind
     (warning,) = caplog.messages
     assert warning.endswith(f"(certificate: {kind or 'none'})") and reason in warning
+
+
+def test_a_proof_names_the_seeds_of_its_inputs() -> None:
+    found = run_trials(Request("raf", 4, 3), proof=True).trials[0]
+    assert found.proof is not None
+    verified = found.proof.verify()
+    X = ws.Sample.gaussian(4, 3, verified.about["text"]["seed"]).X.numpy()
+    W = ws.RAF(3, verified.about["map"]["seed"]).weight.numpy()
+    assert verified.inputs == {"X": digest(X), "W": digest(W)}
 
 
 def test_a_proof_of_more_weights_than_the_limit_is_refused() -> None:

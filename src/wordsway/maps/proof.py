@@ -80,6 +80,11 @@ class Proof:
         self.document = document
         self._bytes = write(document)
 
+    def noting(self, **facts: Any) -> Proof:
+        """The proof with further facts ``about`` its inputs, which are not verified."""
+        fields = self.document.fields
+        return Proof(Document(fields | {"about": fields["about"] | facts}, self.document.arrays))
+
     def save(self, path: str | Path) -> Path:
         """Write the proof to a file, for ``wordsway verify FILE``."""
         path = Path(path)

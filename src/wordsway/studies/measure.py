@@ -38,8 +38,10 @@ ROW = ("position", "word", "lower", "upper")
 class Trial:
     """One draw: the interval, where it was attained, and the seeds that reproduce it.
 
-    ``delta`` is the witness: ``phi(X.replaced(position, delta))`` attains ``lower``. ``average``
-    and ``real`` are over random Δ and real words at the searched rows, if requested.
+    ``delta`` is the witness: ``phi(X.replaced(position, delta))`` attains ``lower``. With ``draw``
+    "on-demand" that holds for weights that depend on the order of the queries: the seeds reproduce
+    the trial, not the map. ``average`` and ``real`` are over random Δ and real words at the
+    searched rows, if requested.
     """
 
     lower: float
@@ -58,6 +60,7 @@ class Trial:
     average: AverageChange | None = None
     real: AverageChange | None = None
     proof: Proof | None = None
+    draw: str = "dense"
 
     @property
     def averages(self) -> dict[str, AverageChange]:
@@ -68,7 +71,7 @@ class Trial:
     def summary(self) -> dict[str, Any]:
         """The stored part: witness and rows are reproduced from the seeds."""
         plain = fields_of(self)
-        for name in ("delta", "words", "average", "real", "proof"):
+        for name in ("delta", "words", "average", "real", "proof", "draw"):
             del plain[name]
         for name, change in self.averages.items():
             plain |= {f"{name}_{part}": value for part, value in asdict(change).items()}
@@ -77,6 +80,7 @@ class Trial:
     def to_dict(self) -> dict[str, Any]:
         return self.summary() | {
             "delta": self.delta.tolist(),
+            "draw": self.draw,
             "words": [{name: getattr(row, name) for name in ROW} for row in self.words],
         }
 
@@ -257,6 +261,7 @@ def run_trial(
         memory=request.memory,
         progress=progress,
     )
+    about = {"seed": drawn.seed} | (drawn.text or {})
     return Trial(
         lower=result.lower,
         upper=result.upper,
@@ -273,7 +278,8 @@ def run_trial(
         words=result.words,
         average=result.average,
         real=result.real,
-        proof=result.proof,
+        proof=None if result.proof is None else result.proof.noting(text=about),
+        draw=result.map.get("draw", "dense"),
     )
 
 

@@ -196,6 +196,7 @@ class FullyConnected(FeatureMap):
             | ({"depth": self.depth} if self.name == "drf" else {})
             | {"activation": self.activation.name}
             | ({} if self.law == "gaussian" else {"law": self.law})
+            | ({"draw": "on-demand"} if self.on_demand else {})
             | {"seed": self.seed}
         )
 
