@@ -501,7 +501,21 @@ def test_when_no_threshold_works() -> None:
     assert separates(equal_error(*apart), best_threshold(*apart))
     constant = [[1.0]] * 30, [[1.0]] * 30
     assert equal_error(*constant) is None
-    assert not separates(None, best_threshold(*constant))
+    assert separates(None, best_threshold(*constant)) is False
+    perfect = [[0.5]] * 3, [[0.9]] * 3
+    assert separates(equal_error(*perfect), best_threshold(*perfect)) is None, "too few texts"
+
+
+def test_thresholds_are_as_short_as_their_errors_allow() -> None:
+    """Printed with three decimals, 0.99996 was 1.000, at which every rewording is rejected."""
+    changed, kept = [[0.3], [0.12345]], [[0.99996], [0.99998]]
+    for found in (equal_error(changed, kept), best_threshold(changed, kept)):
+        assert found is not None and found.threshold == 0.9
+        assert (found.accepted_changes, found.rejected_rewordings) == (0, 0)
+    close = [[0.8701], [0.8702]], [[0.87015], [0.9]]
+    found = best_threshold(*close)
+    assert 0.8701 < found.threshold <= 0.87015 or 0.8702 < found.threshold <= 0.9
+    assert found.sum == 0.5
 
 
 def test_the_strict_threshold_is_the_smallest() -> None:

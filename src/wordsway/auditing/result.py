@@ -88,10 +88,10 @@ class ModelAudit:
 
     @property
     def data_sha256(self) -> str:
-        """The SHA-256 of the texts that the model was measured on, with their edits."""
-        rows = [
+        """The SHA-256 of the texts and edits that were measured, whatever their order."""
+        rows = sorted(
             [one.text, [[edit.kind, edit.edited] for edit in one.edits]] for one in self.measured
-        ]
+        )
         return hashlib.sha256(json.dumps(rows).encode()).hexdigest()
 
     @property

@@ -25,6 +25,7 @@ of all T + z² shares. Its width is positive even if all T shares are equal.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -258,7 +259,7 @@ def equal_error(changed: Cosines, kept: Cosines) -> Threshold | None:
     candidates, accepted, rejected = _errors(changed, kept)
     apart = np.abs(accepted - rejected)
     best = int(np.argmin(apart))
-    return threshold_at(float(candidates[best]), changed, kept) if apart[best] <= 0.5 else None
+    return threshold_at(_simplest(candidates, best), changed, kept) if apart[best] <= 0.5 else None
 
 
 @dataclass(frozen=True)
@@ -277,7 +278,7 @@ def best_threshold(changed: Cosines, kept: Cosines) -> BestThreshold:
     0.5
     """
     candidates, accepted, rejected = _errors(changed, kept)
-    tau = float(candidates[int(np.argmin(accepted + rejected))])
+    tau = _simplest(candidates, int(np.argmin(accepted + rejected)))
     halves = [
         [(np.mean(np.array(some) >= tau) + np.mean(np.array(others) < tau)) / 2]
         for some, others in zip(changed, kept, strict=True)
@@ -301,12 +302,24 @@ def strict_threshold(changed: Cosines, kept: Cosines) -> Threshold | None:
     return None
 
 
-def separates(equal: Threshold | None, best: BestThreshold) -> bool:
-    """Whether a threshold works: fewer than half of either kind are wrong where both errors are
-    equal, and the interval of their least sum lies below 1.
+def separates(equal: Threshold | None, best: BestThreshold) -> bool | None:
+    """Whether a threshold works: not if half or more of either kind are wrong where both errors are
+    equal; None if the interval of their least sum includes 1.
     """
     wrong = 1.0 if equal is None else (equal.accepted_changes + equal.rejected_rewordings) / 2
-    return wrong < 0.5 and best.sum_high < 1
+    if wrong >= 0.5:
+        return False
+    return True if best.sum_high < 1 else None
+
+
+def _simplest(candidates: np.ndarray, at: int) -> float:
+    """The number with the fewest decimal places that is at most a candidate and above the one
+    before it: both errors are the same at all these numbers.
+    """
+    most = float(candidates[at])
+    before = float(candidates[at - 1]) if at else most - 1
+    rounded = (math.floor(most * 10**places) / 10**places for places in range(1, 17))
+    return next((one for one in rounded if before < one <= most), most)
 
 
 def _errors(changed: Cosines, kept: Cosines) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

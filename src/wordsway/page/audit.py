@@ -76,7 +76,7 @@ class StoredThreshold(_Stored):
 
 class StoredEqualError(StoredThreshold):
     texts: Count
-    works: bool
+    works: bool | None
 
 
 class StoredBest(StoredEqualError):

@@ -57,7 +57,11 @@ SWAPPED = (
     "Most changes share fewer words with their texts than the rewordings do: are the columns "
     "rewording and change swapped?"
 )
-NO_THRESHOLD = "No threshold works: a coin toss also has errors that add up to 100 %."
+NO_THRESHOLD = {
+    False: "No threshold works: a coin toss also has errors that add up to 100 %.",
+    None: "These texts do not show that a threshold works: the interval includes the 100 % of a "
+    "coin toss.",
+}
 ACROSS = (
     "The score compares a change with rewordings of the same text. A threshold is one number for "
     "all texts, so it may fail where the score is high."
@@ -276,11 +280,12 @@ def threshold_sentences(model: Mapping[str, Any]) -> str:
     equal, best, strict = (
         model.get(name) for name in ("equal_error", "best_threshold", "strict_threshold")
     )
+    works = (best or equal or {"works": True})["works"]
     return " ".join(
         [
             *([equal_sentence(equal)] if equal else []),
             *([best_sentence(best)] if best else []),
-            *([NO_THRESHOLD] if not (best or equal or {"works": True})["works"] else []),
+            *([] if works else [NO_THRESHOLD[works]]),
             *([strict_sentence(strict)] if strict else []),
         ]
     )
@@ -290,15 +295,15 @@ def equal_sentence(equal: Mapping[str, Any]) -> str:
     """The threshold with equal errors in words, from ``equal_error`` of a model's JSON."""
     wrong = (equal["accepted_changes"] + equal["rejected_rewordings"]) / 2
     return (
-        f"both errors are equal at a threshold of {equal['threshold']:.3f}, where {percent(wrong)} "
-        f"of either kind are wrong (50 %: a coin toss), on {equal['texts']:,} texts."
+        f"both errors are equal at a threshold of {equal['threshold']:.10g}, where "
+        f"{percent(wrong)} of either kind are wrong (50 %: a coin toss), on {equal['texts']:,} texts."
     )
 
 
 def best_sentence(best: Mapping[str, Any]) -> str:
     """The threshold with the least sum of errors in words, from ``best_threshold`` of the JSON."""
     return (
-        f"The sum of both errors is smallest at {best['threshold']:.3f}: "
+        f"The sum of both errors is smallest at {best['threshold']:.10g}: "
         f"{percent(best['accepted_changes'])} of changes accepted and "
         f"{percent(best['rejected_rewordings'])} of rewordings rejected, "
         f"{_share(best['sum'], best['sum_low'], best['sum_high'])} in all."
