@@ -296,7 +296,8 @@ def equal_sentence(equal: Mapping[str, Any]) -> str:
     wrong = (equal["accepted_changes"] + equal["rejected_rewordings"]) / 2
     return (
         f"both errors are equal at a threshold of {equal['threshold']:.10g}, where "
-        f"{percent(wrong)} of either kind are wrong (50 %: a coin toss), on {equal['texts']:,} texts."
+        f"{percent(wrong)} of either kind are wrong (50 %: a coin toss), on {equal['texts']:,} "
+        "texts."
     )
 
 
