@@ -1,7 +1,7 @@
 """Theory on the same texts: random maps of a model's word vectors.
 
 A text is the matrix X (n×d) of its tokens' input embeddings, each scaled to norm √d as in the
-paper; special tokens are left out. An inserted word takes a row that was empty.
+paper; special tokens are left out. In random features, an inserted word takes a row that was empty.
 
     mean of word vectors    the mean of the rows of X
     random features         ReLU(V X) of the whole text at infinite width: the arc-cosine kernel

@@ -287,7 +287,7 @@ def with_vectors(found: AnyModel, verb: str) -> TextEncoder:
     raise InputError(
         f"an encoder with vectors for {verb}",
         f"{getattr(found, 'name', 'a model')}, which scores pairs of texts",
-        "use pairs or audit",
+        "use pairs, audit or length",
     )
 
 
