@@ -1,4 +1,4 @@
-"""`make bench`: the naive procedure against ours, how tight the certificates are, how accurate
+"""`make bench`: the naive procedure and wordsway, how tight the certificates are, how accurate
 forecasts are, learning, real models, the page: one run, one record, docs/notes/performance.md.
 
     python -m benchmarks                 all parts, into docs/notes/performance.md (`make bench`)
@@ -74,11 +74,11 @@ def parts(pictures: Path) -> dict[str, Part]:
     """What the page is made of, in its order; pictures are drawn into that folder."""
     compare = partial(comparison.comparison, picture=pictures / "performance.png")
     return {
-        "compare": Part("The naive procedure against ours", compare, 3),
+        "compare": Part("The naive procedure and wordsway", compare, 3),
         "tightness": Part("How tight the certificates are", tightness.page, 3),
         "zoo": Part("The attention family", zoo.page),
         "layer-alone": Part("One attention layer of a real model", layer_alone.page, 10),
-        "forecasts": Part("How true forecasts are", forecasts.page),
+        "forecasts": Part("How accurate forecasts are", forecasts.page),
         "learning": Part("Learning", learning.page, 20),
         "commands": Part("Words of a text", probing_page.commands),
         "determined": Part("The same words from another seed", probing_page.determined, 2),

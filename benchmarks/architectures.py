@@ -71,7 +71,7 @@ OWN_BACKWARD = "defines its own backward pass, which is not the derivative of it
 NO_ATTENTION = "gives no attention weights"
 NO_MATRIX = "attention is not a matrix from every token to every other"
 NO_TEXT = "does not run on token ids alone"
-NOT_CAUSAL = "whose rows see the words behind them"
+NOT_CAUSAL = "whose rows attend to later tokens"
 
 
 CHECK_NAMES = ("states", "embeddings", "swap", "attention", "next-token", "verbs")

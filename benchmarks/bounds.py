@@ -24,7 +24,7 @@ INSTANCES = [
     for n, d in ((4, 16), (8, 16), (8, 32), (16, 32), (32, 32), (64, 64))
     for share in (0.01, 0.1, 0.3, 1.0)
 ] + [(16, 256, 1.0), (64, 256, 1.0), (256, 256, 1.0), (250, 768, 1.0)]
-#: The largest n·d that auto_LiRPA is asked about: it holds matrices of (n·d)² numbers.
+#: The largest n·d for which auto_LiRPA is run: it holds matrices of (n·d)² numbers.
 LARGEST = 1100
 L2_INSTANCES = ((4, 16), (16, 32), (64, 64), (250, 768))
 
@@ -76,7 +76,7 @@ def instance(package: Any | None, n: int, d: int, share: float) -> dict[str, flo
     assert s.upper is not None
     layer = phi.view(X).layer
     found = {
-        "ours": s.upper,
+        "wordsway": s.upper,
         "hull": hull(layer, 0, radius) / layer.norm,
         "Lipschitz": ball_lipschitz(X.X, phi.weight, radius) / layer.norm,
         "distribution": distribution_lipschitz(layer, 0, radius) / layer.norm,
@@ -115,7 +115,7 @@ def page() -> str:
     package = lirpa.load()
     if package is None:
         print("auto_LiRPA is not on PYTHONPATH: its two columns stay empty", file=sys.stderr)
-    columns = ["attained", "ours", "hull", "Lipschitz", "distribution", *lirpa.METHODS]
+    columns = ["attained", "wordsway", "hull", "Lipschitz", "distribution", *lirpa.METHODS]
     lines = ["| n | d | radius/√d | " + " | ".join(columns) + " |"]
     lines.append("|---" * (3 + len(columns)) + "|")
     best: dict[str, int] = {}
@@ -132,9 +132,8 @@ def page() -> str:
         print(lines[-1], file=sys.stderr, flush=True)
     count = ", ".join(f"{name} {times}" for name, times in sorted(best.items()))
     lines += ["", f"Bold is the smallest bound ({len(INSTANCES)} instances: {count}). None was "]
-    lines[-1] += "below what was attained." + (
-        f" – : not asked beyond n·d = {LARGEST:,}." if package else " – : auto_LiRPA was not there."
-    )
+    beyond = f"not computed beyond n·d = {LARGEST:,}" if package else "auto_LiRPA was not installed"
+    lines[-1] += f"below what was attained.\n– : {beyond}."
     lines += ["", "L2 attention, radius √d:", "", "| n | d | attained | Kim et al. |"]
     lines.append("|---|---|---|---|")
     for n, d in L2_INSTANCES:

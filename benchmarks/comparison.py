@@ -1,4 +1,4 @@
-"""The naive procedure against ours: S, time and peak memory, each in fresh processes."""
+"""The naive procedure and wordsway: S, time and peak memory, each in fresh processes."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ def comparison(
     if picture is not None:
         draw(rows, picture)
     lines = [
-        "| case | naive: S, time, peak | ours: S, time, peak | times faster | with certificate: "
-        "S ≤, time, peak |",
+        "| case | naive: S, time, peak | wordsway: S, time, peak | times faster | with "
+        "certificate: S ≤, time, peak |",
         "|---|---|---|---|---|",
     ]
     for row in rows:
@@ -64,11 +64,10 @@ def comparison(
         "The *naive procedure* is what a first script would do: a full forward pass of the whole "
         "text, autograd, float64, one random start, one word, plain gradient ascent projected on "
         "the ball: 50·n steps for attention, 300 for fully connected maps, with the best of five "
-        "step sizes. Both procedures see the same weights and the same text. S is the largest "
-        "relative change that was found (a larger one is the better search), S ≤ what none can "
-        f"exceed. Times of ours: the median of {repeats} runs, each in a "
-        "fresh process; the naive procedure runs once. Peak memory includes Python and torch "
-        "(about 240 MB)."
+        "step sizes. Both procedures have the same weights and the same text. S is the largest "
+        "relative change found (larger is better), S ≤ the certified upper bound. Times of "
+        f"wordsway: the median of {repeats} runs, each in a fresh process; the naive procedure "
+        "runs once. Peak memory includes Python and torch (about 240 MB)."
     )
     shown = ["", "![seconds of both procedures](performance.png)"] if picture is not None else []
     return "\n".join([note, "", *lines, *shown])
@@ -110,6 +109,6 @@ def draw(rows: list[dict[str, Any]], path: Path) -> None:
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")  # no formulas in this style
         axes.set_yticks(places, [row["case"].title for row in both])
         axes.set_xlabel("seconds (log scale)")
-        axes.set_title("The same weights and text, the naive procedure against ours", fontsize=11)
+        axes.set_title("The same weights and text, the naive procedure and wordsway", fontsize=11)
         axes.legend(loc="lower right")
         figure.savefig(path, dpi=150)

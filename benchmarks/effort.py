@@ -104,7 +104,7 @@ def page(draws: int = 10) -> str:
         f"{draws} draws of text and weights per map, Gaussian texts, first row, efforts "
         f'{", ".join(map(str, EFFORTS))}. "Converged" is the status at effort 1; "raised" '
         f"means by more than {RAISED:.1%} at effort {EFFORTS[-1]}. The best known value is the "
-        f"largest of these searches and of {len(OTHER_SEEDS)} with effort {EFFORTS[-1]} and "
+        f"largest of these searches and {len(OTHER_SEEDS)} more with effort {EFFORTS[-1]} and "
         "another seed; the last two columns are how far effort 1 is below it."
     )
     return "\n".join([text, "", *lines]) + "\n"

@@ -45,7 +45,7 @@ def page(requests: Sequence[str] = FORECASTS) -> str:
         print(lines[-1], file=sys.stderr, flush=True)
     return "\n".join(
         [
-            "What `--forecast` says beforehand and what the run then took, each in a "
+            "The estimate of `--forecast` and the time and memory of the run, each in a "
             "fresh process. A ratio above 1 is a forecast that was too high.",
             "",
             *lines,

@@ -1,4 +1,4 @@
-"""Learning: the naive procedure against ours, on the same texts and weights.
+"""Learning: the naive procedure and wordsway, on the same texts and weights.
 
 Naive, as a first script would have it: Φ⁺ by `pinv`, the p×p projector P⊥ = I − Φ⁺Φ for the
 direction of re-training, a full forward pass of the changed text in every step, its gradient by
@@ -126,7 +126,7 @@ def _naive(
 
 
 def inequality(trials: int = 85) -> tuple[int, int, float]:
-    """Trials that were checked, how many had a floor above 0, and the smallest √Err − √floor: all
+    """Trials that were checked, how many had a bound above 0, and the smallest √Err − √bound: all
     maps, updates and losses.
     """
     gaps, telling = [], 0
@@ -147,7 +147,7 @@ def page(
 ) -> str:
     """The tables, each measurement in a fresh process."""
     lines = [
-        "| map, n = 40, N = 100 | naive: error, time, peak | ours: error, time, peak | times "
+        "| map, n = 40, N = 100 | naive: error, time, peak | wordsway: error, time, peak | times "
         "faster |",
         "|---|---|---|---|",
     ]
@@ -181,14 +181,14 @@ def page(
         "trials (n = 20, d = 16, N = 12, all maps, ",
     ]
     lines[-1] += (
-        f"updates and losses); the floor was above 0 in {telling:,} of them, the smallest √Err − "
-        f"√floor was {gap:.2g}."
+        f"updates and losses); the right side was above 0 in {telling:,} of them, the smallest "
+        f"√Err − max(0, right side) was {gap:.2g}."
     )
     note = (
-        "Random features learn texts with labels, and one word of a new text is changed until its "
-        "label turns. Re-trained, direct loss, the same texts and weights. Naive: `pinv`, "
+        "Random features are fitted to labelled texts, and one word of a new text is changed so "
+        "that its label flips. Re-trained, direct loss, the same texts and weights. Naive: `pinv`, "
         "the p×p projector, full forward passes, autograd, "
         "50·n steps with the best of four step lengths (choosing it is not counted). "
-        "The error is (f + y)²: 0 is a text whose label was turned."
+        "The error is (f + y)²: 0 if the model learns the flip."
     )
     return "\n".join([note, "", *lines])

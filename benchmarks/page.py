@@ -1,5 +1,6 @@
 """`python -m benchmarks page`: first colours in Chromium, fifty clients at once, ten thousand bad
-requests; `python -m benchmarks.page colours` (or load, refusals) is a part. Figures: docs/page.md.
+requests; `python -m benchmarks.page colours` (or load, refusals) is a part. Figures:
+docs/notes/performance.md.
 """
 
 from __future__ import annotations
@@ -272,7 +273,7 @@ PARTS = {"colours": colours, "load": crowd, "refusals": refusals}
 
 
 def table(parts: Iterable[str] = PARTS) -> str:
-    """The parts that were asked for, as a table of docs/page.md."""
+    """The parts that were asked for, as a table of docs/notes/performance.md."""
     rows = []
     with server() as (port, own):
         for part in parts:

@@ -97,7 +97,7 @@ PARTS = ("smooth", "equal")
 
 
 def table(parts: Iterable[str] = PARTS) -> str:
-    """Size, frames and deviations, as they stand in docs/playground.md."""
+    """Size, frames and deviations, as they stand in docs/notes/performance.md."""
     from playwright.sync_api import sync_playwright
 
     path = find()
@@ -118,7 +118,7 @@ def table(parts: Iterable[str] = PARTS) -> str:
             lines += ["", *smoothness(page)]
         if "equal" in parts:
             found = deviations(page)
-            lines += ["", "| number | from Python at most |", "|---|---|"]
+            lines += ["", "| number | deviation from Python at most |", "|---|---|"]
             lines += [f"| {name} ({STATES} states) | {most:.1e} |" for name, most in found.items()]
         browser.close()
     return "\n".join(lines)

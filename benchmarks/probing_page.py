@@ -30,7 +30,7 @@ def commands(long: bool = True) -> str:
         "runs each; starting Python, torch and transformers is part of them. Without `--tier` "
         "every word gets mean local, local and real words.",
         "",
-        "| command | median | of the runs |",
+        "| command | median | range |",
         "|---|---|---|",
         f'| `wordsway words "I love her much"`, 4 words | {_times(found["short"])} |',
         f"| the same for a sentence of 20 words | {_times(found['twenty'])} |",
@@ -55,7 +55,7 @@ def determined(count: int) -> str:
     lines = [
         "Each text is measured with two seeds. A rank correlation of 1 over its words (for local "
         f"and real words {SPREAD} of them) means that both order them alike. {count} "
-        f"beginnings of IMDb reviews ({REVIEW} tokens) and {count} sentences of the package; "
+        f"beginnings of IMDb reviews ({REVIEW} tokens) and {count} sentences of gold triples; "
         "MiniLM, last layer, the model in memory.",
         "",
         "| texts | tier | rank correlation: mean | least | time per text, median |",
@@ -75,11 +75,11 @@ def curve(count: int) -> str:
     found = _case("curve", count)
     return (
         f"Three words in each of {count} texts ({found['words']} words), MiniLM, last layer: the "
-        "curve S(ρ), the largest change found with ‖Δ‖ ≤ ρ‖x‖. Close to the text it has to follow "
-        f"the local sensitivity: S(0.03) is at least {found['small']:.2f} of 0.03 × local. Far "
-        f"away it is a search: at ρ = 1 it finds {found['median']:.2f} times (median; least "
-        f"{found['large']:.2f}) what version 0.1.0 found with 58 passes per word, and at least "
-        f"as much for {found['at least']} of {found['words']} words."
+        "curve S(ρ), the largest change found with ‖Δ‖ ≤ ρ‖x‖. For small ρ it must agree with "
+        f"local: S(0.03) is at least {found['small']:.2f} of 0.03 × local. At ρ = 1 it is "
+        f"{found['median']:.2f} times (median; least {found['large']:.2f}) what version 0.1.0 "
+        "found with 58 passes per word, and at least as large for "
+        f"{found['at least']} of {found['words']} words."
     )
 
 
@@ -89,8 +89,8 @@ def ceiling(count: int) -> str:
     lines = [
         f"Beginnings of IMDb reviews of {SENTENCE} tokens, two words of each, last layer, ρ = 1: "
         "the certified ceiling over the change that the search attained. 1 would be exact; no "
-        "change of a word can exceed the ceiling. From ten texts on a tenth of them are asked of "
-        "MPNet and SmolLM2, too.",
+        "change of a word can exceed the ceiling. With ten texts or more, MPNet and SmolLM2 are "
+        "measured, too, on half of them.",
         "",
         "| model | words | ceiling ÷ attained, median |",
         "|---|---|---|",

@@ -54,7 +54,7 @@ def page() -> str:
     """Both tables."""
     lines = [
         f"One step of a search (value and gradient of {POINTS} points Δ of one row) at n = {N}, "
-        f"d = {D} in single precision: `ws.FeatureMap.of` the definition, and the family's own "
+        f"d = {D} in single precision: `ws.FeatureMap.of(definition)`, and the family's own "
         "view, which computes only what one changed row moves. Both give the same numbers.",
         "",
         "| map | plain callable | incremental | times faster |",

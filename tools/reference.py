@@ -20,7 +20,7 @@ GROUPS = {
     "Sweeps and figures": "sweep Sweep Study SweepForecast reproduce Reproduction Chart",
     "Real models": "words Words WordSway CorpusWords swap Swaps Swap attention AttentionMap "
     "AttentionMaps attract Attracted compare Comparison LayerChange Probe",
-    "Does it notice the word that matters?": "pairs Pairs Pair audit Audit ModelAudit",
+    "Audits and pairs of texts": "pairs Pairs Pair audit Audit ModelAudit",
 }
 
 

@@ -18,8 +18,8 @@ from benchmarks.attack.requests import fuzz
 STRIKES, REQUESTS = 20, 50
 #: The heading of each table, and its columns.
 TABLES = {
-    "Signals": "signal | times | tables the same after going on | alive after 5 s | longest "
-    "silence | longest end",
+    "Signals": "signal | times | identical tables after resuming | processes left after 5 s | "
+    "longest silence | longest shutdown",
     "Hostile files": "files | refused in one line | read | at fault | longest answer",
     "Fuzzed requests": "good, of them attention family | bad, each refused in one line | certified "
     "÷ brute force, at least | attained ÷ brute force, at least | witness off by at most | at "

@@ -393,7 +393,7 @@ def test_an_encoder_under_a_language_head_is_refused(tmp_path):
     tf.BertLMHeadModel(tf.AutoConfig.from_pretrained(tmp_path / "both")).save_pretrained(
         tmp_path / "both"
     )
-    with pytest.raises(InputError, match="rows see the words behind them"):
+    with pytest.raises(InputError, match="rows attend to later tokens"):
         compare(A, B, tmp_path / "both")
 
 

@@ -51,7 +51,7 @@ def attract_command(
     ),
     model: str = opt.MODEL,
     head: str = opt.option(
-        "all", "Head of the first layer that Δ attracts, counted from 0, or all."
+        "all", "First-layer head whose attention Δ attracts, counted from 0, or all."
     ),
     show_layer: str = opt.option("1", "Layer to show: 1 to L, or last."),
     show_head: str | None = opt.option(None, "Head to show, or all; by default that of --head."),

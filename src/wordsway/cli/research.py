@@ -48,7 +48,7 @@ class MoveOptions:
         "--certificate/--no-certificate", "Also compute the upper bound.", default=True
     )
     average: int | None = opt.option(
-        None, "Number of random Δ (and real words) per row to average over, too."
+        None, "Also average over this many random Δ (and real words) per row."
     )
 
 

@@ -35,7 +35,7 @@ def words_command(
     twin: bool = opt.flag(
         "--twin", "Also measure the twin: the same architecture with random weights."
     ),
-    swaps: int = opt.option(0, "Number of words whose worst real replacements are searched, too."),
+    swaps: int = opt.option(0, "Also search the worst real replacements of this many words."),
     memory: float = opt.option(2.0, "Memory budget in addition to the model, in GiB."),
     deltas: bool = opt.flag(
         "--deltas", "Include the change Δ of every word in the JSON.", opt.OUTPUT

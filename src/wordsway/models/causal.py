@@ -166,7 +166,7 @@ class Causal:
         if (first[0] - first[1]).abs().max() > 1e-3 * first[0].abs().max():
             raise InputError(
                 "a causal language model with its head (…ForCausalLM)",
-                f"{self.files.name} (one whose rows see the words behind them)",
+                f"{self.files.name} (one whose rows attend to later tokens)",
                 "take smollm2; for encoders see wordsway words",
             )
 

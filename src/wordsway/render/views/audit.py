@@ -69,7 +69,7 @@ ACROSS = (
 EXPECTED = {"flip": "change", "stay": "no change", "": "–"}
 CHOICE = (
     "What is expected of a kind is a choice, by default for sentiment; an edit such as big → small "
-    "need not concern the label. Choose kinds (--should-flip, --should-stay), or test your own "
+    "need not change the label. Choose kinds (--should-flip, --should-stay), or test your own "
     "pairs."
 )
 LINE = "Line: the score of every layer, from the input to the last one, with its 95 % band."
@@ -78,7 +78,7 @@ LINE = "Line: the score of every layer, from the input to the last one, with its
 def audit_view(audit: Audit) -> b.ResultView:
     """The sentence about every model, scores by level and kind, thresholds, and blind spots."""
     about = f"{audit.draws} random words per edit · seed {audit.seed}"
-    unused = f" · {audit.unused:,} more sentences read" if audit.unused else ""
+    unused = f" · {audit.unused:,} sentences without a wanted edit" if audit.unused else ""
     chart = Chart(_profiles(audit), shared_key=True)
     layers: list[b.Block] = [b.soft(LINE), chart]
     flips = _flips(audit)
@@ -501,7 +501,7 @@ def _ranks(audit: Audit) -> list[b.Block]:
 
 
 def _same(model: ModelAudit) -> b.Table:
-    """Queries whose top ten changes least by a change of meaning, with their first document."""
+    """Queries whose top ten a change of meaning changes least, with their first document."""
     columns = [
         b.Column("query and its edit", "prose"),
         b.Column("top ten stays"),

@@ -183,7 +183,7 @@ def _visibility(curve: LengthCurve, level: float) -> str:
         return f"half of the changed texts have {above} at every length."
     if claim == "never":
         last = f"{curve.points[-1].tokens:.0f} {curve.unit}"
-        return f"more than half of the changed texts stay below {above} up to {last}."
+        return f"fewer than half of the changed texts have {above} up to {last}."
     if claim == "from" and tokens is not None:
         half = f"half of the changed texts have {above} from {tokens:.0f} {curve.unit} on"
         return f"{half}; {_around_half(curve)}."

@@ -26,8 +26,8 @@ HOW_DECIDED = (
     "where none of it does, and is undecided otherwise. Where the true value breaks the rule, "
     "“agrees” is printed by chance in at most 1 of 40 cases; the same holds for “disagrees”. The "
     "paper’s theorems are asymptotic and set no thresholds at finite n: “our rule” marks those "
-    f"that wordsway chose. Fewer than {LEAST_TRIALS} independent draws (of all n together) decide "
-    "nothing."
+    f"that wordsway chose. Fewer than {LEAST_TRIALS} independent draws, counted over all n, give "
+    "no verdict."
 )
 #: What a quick run can do about it.
 REMEDY = ": run without --quick"

@@ -81,7 +81,7 @@ def _laws_note(slopes: pandas.DataFrame) -> str | None:
     errors = [name for name in slopes if name in ("power_error", "logarithm_error")]
     if errors and slopes[errors].notna().all(axis=None):
         return "law –: the trials do not decide between the laws"
-    return f"law –: undecided; without errors: fewer than {FOLDS} trials have every n"
+    return f"law –: undecided, or (without errors) fewer than {FOLDS} trials have every n"
 
 
 def _comparisons(result: Sweep) -> Iterator[b.Block]:
