@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import f
 
-from wordsway.core.laws import fit_laws, fit_slope, slope
+from wordsway.core.laws import fit_laws, fit_slope, mean_interval, slope
 
 SIZES = np.array([20.0, 40, 80, 160, 320, 500])
 TRUE = {
@@ -99,3 +99,39 @@ def test_few_units_and_sizes_claim_nothing():
     n, y = drawn("floor", 2)
     assert fit_laws(n[:5], y[:5]).best is None
     assert "floor" not in fit_laws(n[:, :3], y[:, :3])
+
+
+def test_trials_that_share_texts_count_by_text() -> None:
+    """Each text has its own rate: the interval of the mean rate is that over texts."""
+    noise = np.random.default_rng(3)
+    x, own = np.log(SIZES), noise.normal(-0.3, 0.1, (6, 1))
+    y = own * x + noise.normal(0, 1, (6, 1)) + noise.normal(0, 0.01, (6, len(SIZES)))
+    n, texts = np.tile(SIZES, (6, 1)), np.repeat(np.arange(6)[:, None], len(SIZES), axis=1)
+    found = slope(n, np.exp(y), texts=texts)
+    rates = [float(np.polyfit(x, one, 1)[0]) for one in y]
+    expected = mean_interval(rates)
+    assert expected is not None and np.isnan(found.line_p)
+    assert (found.value, found.low, found.high, found.points) == pytest.approx(
+        (expected.value, expected.low, expected.high, 6)
+    )
+    assert slope(n, np.exp(y), texts=np.arange(n.size)) == slope(n, np.exp(y))
+    assert slope(n[0], np.exp(y[0]), texts=texts[0]).high == np.inf, "one text has no spread"
+
+
+def test_intervals_over_texts_cover() -> None:
+    """Every text has a rate of its own: trials taken as independent are too sure of their mean."""
+    noise = np.random.default_rng(4)
+    x, n = np.log(SIZES), np.tile(SIZES, (8, 1))
+    texts = np.repeat(np.arange(8)[:, None], len(SIZES), axis=1)
+
+    def covered(shared: bool) -> int:
+        count = 0
+        for _ in range(400):
+            own = noise.normal(-0.3, 0.1, (8, 1))
+            y = own * (x - x.mean()) + noise.normal(0, 0.02, (8, len(SIZES)))
+            found = slope(n, np.exp(y), texts=texts if shared else None)
+            count += found.low <= -0.3 <= found.high
+        return count
+
+    assert 367 <= covered(shared=True) <= 393, "95 % of 400, within three standard errors"
+    assert covered(shared=False) < 340

@@ -270,7 +270,8 @@ def test_the_page_judges_slopes_as_the_figures_do(tmp_path: Path) -> None:
             for trial in range(4):
                 value = 3 * n**power * (1 + 0.001 * (-1) ** trial)
                 cell = Cell(requests[-1], trial)
-                store.add(Record(cell.content, {"lower": value, "upper": 1.5 * value}, {}))
+                found = {"lower": value, "upper": 1.5 * value, "sample_seed": 100 * n + trial}
+                store.add(Record(cell.content, found, {}))
     rows = claims(requests, store, 4)
     assert [row["verdict"] for row in rows] == ["agrees", "disagrees", "agrees", "–"]
     rules = [judge_slope(name, None, (10, 20, 40), 8)[1] for name in ("raf", "relu-raf", "rf")]

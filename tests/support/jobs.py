@@ -50,6 +50,7 @@ def fake(job: Job) -> JobOutcome:
     """An outcome that costs nothing."""
     value = int(job.key[:6], 16) / 2**24
     outputs = {"lower": value, "upper": value + 1, "position": 0, "status": "converged"}
+    outputs |= {"sample_seed": int(job.key[6:12], 16)}
     return JobOutcome(job, outputs, {"seconds": 0.1, "wordsway": __version__})
 
 

@@ -64,15 +64,26 @@ def mean_interval(values: Sequence[float], level: float = 0.95) -> Interval | No
     return Interval(mean, mean - half, mean + half, count)
 
 
-def fit_slope(n: Sequence[float], S: Sequence[float], level: float = 0.95) -> Slope | None:
+def fit_slope(
+    n: Sequence[float],
+    S: Sequence[float],
+    texts: Sequence[Any] | None = None,
+    level: float = 0.95,
+) -> Slope | None:
     """Least squares of log S on log n over all trials; None without two different n or three
     points.
+
+    Where several trials share one of the ``texts``, texts are the independent draws: the error is
+    the clustered one (with all n in every text, that of the mean of the texts' own slopes), with
+    one degree of freedom less than texts, ``points`` counts texts, and there is no ``line_p``.
 
     >>> slope = fit_slope([10, 20, 40, 80], [3 / 10**0.5, 3 / 20**0.5, 3 / 40**0.5, 3 / 80**0.5])
     >>> round(slope.value, 9), round(slope.high - slope.low, 9)
     (-0.5, 0.0)
     """
-    pairs = [(math.log(a), math.log(b)) for a, b in zip(n, S, strict=True) if a > 0 and b > 0]
+    every = zip(n, S, range(len(n)) if texts is None else texts, strict=True)
+    found = [(math.log(a), math.log(b), text) for a, b, text in every if a > 0 and b > 0]
+    pairs = [(x, y) for x, y, _ in found]
     count = len(pairs)
     if count < 3 or len({x for x, _ in pairs}) < 2:
         return None
@@ -80,10 +91,17 @@ def fit_slope(n: Sequence[float], S: Sequence[float], level: float = 0.95) -> Sl
     spread = sum((x - x0) ** 2 for x, _ in pairs)
     value = sum((x - x0) * (y - y0) for x, y in pairs) / spread
     residual = sum((y - y0 - value * (x - x0)) ** 2 for x, y in pairs)
-    error = math.sqrt(residual / (count - 2) / spread)
-    half = _student(level, count - 2) * error
-    line_p = _line_p(pairs, residual)
-    return Slope(value, value - half, value + half, count, y0 - value * x0, error, line_p)
+    shares: dict[Any, float] = {}
+    for x, y, text in found:
+        shares[text] = shares.get(text, 0.0) + (x - x0) * (y - y0 - value * (x - x0)) / spread
+    drawn, freedom = len(shares), count - 2
+    error, line_p = math.sqrt(residual / freedom / spread), _line_p(pairs, residual)
+    if drawn < count:
+        freedom, line_p = drawn - 1, math.nan
+        squares = sum(share**2 for share in shares.values())
+        error = math.sqrt(drawn / freedom * squares) if freedom else math.inf
+    half = _student(level, freedom) * error if freedom else math.inf
+    return Slope(value, value - half, value + half, drawn, y0 - value * x0, error, line_p)
 
 
 def _line_p(pairs: Sequence[tuple[float, float]], residual: float) -> float:
@@ -306,10 +324,11 @@ def _fit(name: str, x: np.ndarray, log_y: np.ndarray) -> tuple[np.ndarray, list[
 
 
 @validated
-def slope(n: Any, lower: Any, upper: Any = None) -> Slope:
+def slope(n: Any, lower: Any, upper: Any = None, *, texts: Any = None) -> Slope:
     """The rate e of S ≈ c·n^e: least squares of log S on log n, with a 95 % interval.
 
-    ``n`` and ``lower`` are values of the same shape, one per trial. With certified ends ``upper``
+    ``n`` and ``lower`` are values of the same shape, one per trial. ``texts`` names the text of
+    each; where trials share texts, the interval is that over texts. With certified ends ``upper``
     the interval is the hull of the 95 % intervals of both ends and of the steepest curves between
     them: it covers the gap between the ends and the sampling error. The estimate is a sum over
     trials,
@@ -326,8 +345,10 @@ def slope(n: Any, lower: Any, upper: Any = None) -> Slope:
     −0.51 [−0.60, −0.32]
     """
     sizes, low, high = _curves(n, lower, upper)
+    drawn = None if texts is None else np.ravel(texts).tolist()
     fits = [
-        fit_slope(sizes.ravel().tolist(), one.ravel().tolist()) for one in _ends(sizes, low, high)
+        fit_slope(sizes.ravel().tolist(), one.ravel().tolist(), drawn)
+        for one in _ends(sizes, low, high)
     ]
     found = [one for one in fits if one is not None]
     if not found:

@@ -164,7 +164,8 @@ def claims(requests: list[Request], store: Store, trials: int) -> list[dict[str,
     for label, some in by_label(requests).items():
         cells = [(one.n, found) for one in some for found in _outputs(one, store, trials)]
         n, lower = [length for length, _ in cells], [found["lower"] for _, found in cells]
-        slope = fit_slope(n, lower)
+        texts = [(one.get("text") or {}).get("id", one["sample_seed"]) for _, one in cells]
+        slope = fit_slope(n, lower, texts)
         measured = "needs two values of n and three trials" if slope is None else f"slope {slope}"
         request, claim, rule, verdict = some[0], "none in the paper", "–", "–"
         if request.map in CLAIMS and request.options.keys() <= {"depth"}:

@@ -24,6 +24,7 @@ from wordsway.paper.figure import (
 from wordsway.studies.cells import Cell
 from wordsway.studies.corpus_texts import PAPER_FEWER
 from wordsway.studies.request import Request
+from wordsway.studies.tables import texts_of
 from wordsway.theory import infinite_width, wide_relu_rf
 
 if TYPE_CHECKING:
@@ -185,6 +186,8 @@ class SensitivityCurves(GridFigure):
         where = f"{rows['data'].iloc[0]}, d = {d}" + ("" if depth is None else f", L = {depth}")
         means = rows.groupby("n")["lower"].mean()
         draws = f"{len(n)} draws at {len(means)} n"
+        if slope is not None and slope.points < len(n):
+            draws = f"{len(n)} draws of weights at {len(means)} n on {slope.points} texts"
         measured = f"slope {slope} of {draws}; mean S {means.min():.3g} … {means.max():.3g}"
         verdict, rule = judge_slope(self.map, slope, n, d, depth)
         return Finding(self.name, CLAIMS[self.map], where, measured, verdict, rule)
@@ -341,7 +344,7 @@ def series_slope(rows: pandas.DataFrame) -> Slope | None:
     """The slope of log S against log n over all trials of one series of at least three n."""
     if rows["n"].nunique() < 3:
         return None
-    return fit_slope(rows["n"].tolist(), rows["lower"].tolist())
+    return fit_slope(rows["n"].tolist(), rows["lower"].tolist(), texts_of(rows))
 
 
 def mean_curve(rows: pandas.DataFrame, label: str, colour: int, *, dashed: bool = False) -> Curve:

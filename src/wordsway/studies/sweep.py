@@ -21,7 +21,7 @@ from wordsway.intervals import CONVERGED
 from wordsway.studies.functions import function_jobs
 from wordsway.studies.pairing import Trials, paired_differences, variance_components
 from wordsway.studies.spec import Study, load_study
-from wordsway.studies.tables import cells_frame, setting_columns
+from wordsway.studies.tables import cells_frame, setting_columns, texts_of
 
 if TYPE_CHECKING:
     import pandas
@@ -142,11 +142,12 @@ class Sweep(Result, brief="folder"):
             cells = cells[cells["value"] > 0]
             if cells["n"].nunique() < LENGTHS:
                 continue
-            found = slope(cells["n"], cells["value"])
+            texts = texts_of(cells)
+            found = slope(cells["n"], cells["value"], texts=texts)
             row = {"slope": found.value, "error": found.error}
             row |= {"low": found.low, "high": found.high, "line_p": found.line_p}
             if cells["upper"].notna().all():
-                sure = slope(cells["n"], cells["value"], cells["upper"])
+                sure = slope(cells["n"], cells["value"], cells["upper"], texts=texts)
                 row |= {"certified_low": sure.low, "certified_high": sure.high}
             rows.append(dict(zip(by, group, strict=True)) | row | _law(cells))
         return pandas.DataFrame(rows)
@@ -160,7 +161,9 @@ class Sweep(Result, brief="folder"):
         learns = error.notna()
         names = learns.map({True: "error", False: "S"})
         settings = setting_columns(frame)
-        draw = [name for name in ("seed", "trial", "weights") if name in frame]
+        draw = [
+            name for name in ("seed", "trial", "weights", "sample_seed", "text_id") if name in frame
+        ]
         values = frame[[*settings, *draw]].assign(
             measured=frame.get("measured", names).fillna(names),
             value=error.where(learns, frame["lower"]).astype(float),

@@ -102,6 +102,14 @@ def _changed(texts: Mapping[str, Any]) -> str:
     return ", ".join(f"{name}={value}" for name, value in found.items())
 
 
+def texts_of(cells: pandas.DataFrame) -> list[Any] | None:
+    """The text of every cell: its id, or the seed of a Gaussian one; None if it is not recorded."""
+    if "sample_seed" not in cells:
+        return None
+    seeds = cells["sample_seed"].astype(object)
+    return (cells["text_id"].fillna(seeds) if "text_id" in cells else seeds).tolist()
+
+
 def setting_columns(frame: pandas.DataFrame) -> list[str]:
     """Map and n, then every column that varies and is neither a seed, a trial nor an outcome."""
     always = [name for name in ("map", "n") if name in frame]
