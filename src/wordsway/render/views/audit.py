@@ -354,7 +354,11 @@ def _flips(audit: Audit) -> list[b.Block]:
         b.Column("95 %"),
     ]
     differences = audit.flip_differences
-    lines = [str(one) for one in differences if one.certain] or ["flips: no kind differs."]
+    lines = [str(one) for one in differences if one.certain]
+    if not lines and differences:
+        counts = [one.texts for one in differences]
+        ends = " to ".join(f"{one:,}" for one in sorted({min(counts), max(counts)}))
+        lines = [f"flips: no kind can be told apart ({ends} texts per kind)."]
     edits = [
         (model.name, edit.kind, _in_place(edit), f"{one.label} → {one.edited_label}")
         for model in audit.models
@@ -364,7 +368,7 @@ def _flips(audit: Audit) -> list[b.Block]:
     ]
     named = [*columns[:2], b.Column("edit", "prose"), b.Column("label", "text")]
     return [
-        *(b.plain(line) for line in lines if differences),
+        *map(b.plain, lines),
         b.Fold("Labels that change", [b.soft(CHOICE), b.Table(columns, rows, shown=100)]),
         b.Fold("Edits that change the label", [b.Table(named, edits, on_page=500)], open=False,
                terminal=False),
