@@ -116,7 +116,11 @@ def test_classifiers_are_compared_by_their_labels(table: Path, capsys: Any) -> N
     shares = {one.score: one for one in found.flip_differences}
     assert [one.certain for one in shares.values()].count(True) == 1
     assert abs(shares["flips.notonly"].difference) == 1 and shares["flips.negation"].identical
-    assert "flip_differences" in found.to_dict()
+    assert {one["score"]: one["should"] for one in found.to_dict()["flip_differences"]} == {
+        "flips.negation": "flip", "flips.notonly": "stay", "flips.rewording": "stay",
+    }  # fmt: skip
+    said = "flips.notonly: negated changes more labels than careful where not expected: by 1.00 ("
+    assert str(shares["flips.notonly"]).startswith(said)
     assert str(found.differences[0]).startswith("rewording: ")
     found.show()
     shown = capsys.readouterr().out

@@ -7,7 +7,7 @@ import itertools
 import json
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
@@ -206,8 +206,8 @@ class Audit(SequenceResult[ModelAudit], items="models", brief="data texts target
     @cached_property
     def flip_differences(self) -> tuple[Difference, ...]:
         """The same of classifiers in the share of labels that edits of each kind change."""
-        kinds = dict.fromkeys(one.kind for model in self.models for one in model.flips)
-        return self._differences([f"flips.{kind}" for kind in kinds])
+        should = {f"flips.{one.kind}": one.should for model in self.models for one in model.flips}
+        return tuple(replace(d, should=should[d.score]) for d in self._differences(list(should)))
 
     def _differences(self, scores: Sequence[str]) -> tuple[Difference, ...]:
         found = [

@@ -603,7 +603,8 @@ def shares_of(measured: Sequence[Measured], score: str) -> dict[tuple[str, str],
 @dataclass(frozen=True)
 class Difference:
     """A score of one model minus that of another on the same texts, with its 95 % interval;
-    ``identical`` if every text has the same score in both. ``score`` names it: LEVEL or flips.KIND.
+    ``identical`` if every text has the same score in both. ``score`` names it: LEVEL or flips.KIND,
+    where ``should`` is that of the `FlipScore`.
     """
 
     first: str
@@ -614,6 +615,7 @@ class Difference:
     high: float
     identical: bool = False
     score: str = "rewording"
+    should: str = ""
 
     @property
     def certain(self) -> bool:
@@ -624,6 +626,14 @@ class Difference:
         both = f"{self.score}: {self.first} and {self.second}"
         if self.identical:
             return f"{both} have the same score on each of these {self.texts:,} texts."
+        if self.score.startswith("flips.") and self.certain:
+            more, other = (self.first, self.second)[:: 1 if self.low > 0 else -1]
+            low, size, high = sorted(map(abs, (self.low, self.difference, self.high)))
+            where = {"flip": " where expected", "stay": " where not expected"}.get(self.should, "")
+            return (
+                f"{self.score}: {more} changes more labels than {other}{where}: by {size:.2f} "
+                f"({low:.2f} to {high:.2f}) on {self.texts:,} texts."
+            )
         ends = f"{self.difference:+.2f} ({self.low:+.2f} to {self.high:+.2f})"
         said = "differ by" if self.certain else "cannot be told apart:"
         return f"{both} {said} {ends} on {self.texts:,} texts."

@@ -72,6 +72,9 @@ CHOICE = (
     "need not change the label. Choose kinds (--should-flip, --should-stay), or test your own "
     "pairs."
 )
+CHANCE = (
+    "{:,} differences were tested at 95 % each: of those that are really 0, about 1 in 20 is listed."
+)
 LINE = "Line: the score of every layer, from the input to the last one, with its 95 % band."
 
 
@@ -355,7 +358,9 @@ def _flips(audit: Audit) -> list[b.Block]:
     ]
     differences = audit.flip_differences
     lines = [str(one) for one in differences if one.certain]
-    if not lines and differences:
+    if lines and len(differences) > 1:
+        lines.append(CHANCE.format(len(differences)))
+    elif not lines and differences:
         counts = [one.texts for one in differences]
         ends = " to ".join(f"{one:,}" for one in sorted({min(counts), max(counts)}))
         lines = [f"flips: no kind can be told apart ({ends} texts per kind)."]
