@@ -157,6 +157,8 @@ def test_a_table_of_kinds_that_should_stay_is_written(tmp_path: Path) -> None:
     )
     assert found.kinds == [] and (tmp_path / "audit.csv").is_file()
     assert "names" in {one.kind for one in found[0].flips}
+    page = (tmp_path / "index.html").read_text("utf-8")
+    assert "50 mg" not in page and "same meaning" not in page and "blind spots of" not in page
 
 
 def test_a_function_of_scores_has_labels_in_words_and_swap() -> None:

@@ -28,6 +28,7 @@ SPOTS, EXAMPLES, DOCUMENT = 3, 5, 160
 POINT = 5
 #: The roles of edits, as they are called outside of JSON.
 ROLE_NAMES = {"turning": "meaning-changing", "keeping": "meaning-preserving"}
+LABEL_ROLES = {"turning": "may change the label", "keeping": "should not change the label"}
 #: What a score of each level is called in tables and on axes, and what it means.
 LEVEL_NAMES = {
     "rewording": "rewording",
@@ -53,6 +54,11 @@ WHAT = (
     "score is the share of comparisons in which the change moves the model more (1: always, 0: "
     "never)."
 )
+WHAT_LABELS = (
+    "Each text has edits that may change the label and edits that should not; what is expected of "
+    "each kind is below. The score is the share of comparisons in which the former move the class "
+    "scores more than the latter (1: always, 0: never)."
+)
 SWAPPED = (
     "Most changes share fewer words with their texts than the rewordings do: are the columns "
     "rewording and change swapped?"
@@ -73,7 +79,7 @@ CHOICE = (
     "pairs."
 )
 CHANCE = (
-    "{:,} differences were tested at 95 % each: of those that are really 0, about 1 in 20 is listed."
+    "{:,} differences were tested at 95 % each: of those that are truly 0, about 1 in 20 is listed."
 )
 LINE = "Line: the score of every layer, from the input to the last one, with its 95 % band."
 
@@ -86,9 +92,10 @@ def audit_view(audit: Audit) -> b.ResultView:
     layers: list[b.Block] = [b.soft(LINE), chart]
     flips = _flips(audit)
     few = few_texts(audit)
+    labels = audit.target == "logits"
     blocks: list[b.Block] = [
         b.headline(_heading(audit)),
-        b.soft(WHAT),
+        b.soft(WHAT_LABELS if labels else WHAT),
         *(b.failure(line) for line in audit.gate),
         *(b.plain(b.Span(one.name, "bold"), f" {audit.verdict(one)}") for one in audit.models),
         *(flips or [b.plain(str(one)) for one in audit.differences]),
@@ -97,8 +104,8 @@ def audit_view(audit: Audit) -> b.ResultView:
         *([b.warning(few)] if few else []),
         *([b.warning(SWAPPED)] if _swapped(audit) else []),
         *_paired(audit),
-        *([] if audit.target == "logits" else _thresholds(audit)),
-        *(_spots(audit, model) for model in audit.models if model.blind_spots),
+        *([] if labels else _thresholds(audit)),
+        *(_spots(audit, model) for model in audit.models if model.blind_spots and not labels),
         *_numbers(audit),
         b.Fold("Scores of every kind by layer", layers, terminal=False),
         *_overlap(audit),
@@ -535,9 +542,10 @@ def _examples(audit: Audit) -> b.Table:
     for text in audit.models[0].measured if audit.models else ():
         for edit in text.edits:
             found.setdefault(edit.kind, []).append(edit)
+    names = LABEL_ROLES if audit.target == "logits" else ROLE_NAMES
     columns = [b.Column("kind", "text"), b.Column("", "text"), b.Column("edit", "prose")]
     rows = [
-        (kind, ROLE_NAMES.get(edit.role, edit.role), _in_place(edit))
+        (kind, names.get(edit.role, edit.role), _in_place(edit))
         for kind, edits in found.items()
         for edit in edits[:EXAMPLES]
     ]
