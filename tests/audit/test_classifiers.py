@@ -15,6 +15,7 @@ from wordsway import testing
 from wordsway.auditing.result import Audit
 from wordsway.cli.app import run
 from wordsway.core.errors import InputError
+from wordsway.render.views.words import ranks
 
 ADJECTIVES = ("good", "funny", "kind", "great", "fine")
 PAIRS = {
@@ -262,6 +263,8 @@ def test_words_are_ranked_by_the_labels_that_real_words_flip(capsys: Any) -> Non
     assert found.by_flips and found.top.word == "not"
     moved = {word.word: word.real.mean for word in found if word.real is not None}
     assert moved["film"] > moved["not"]
+    places = {word.word: rank for word, rank in zip(found, ranks(found), strict=True)}
+    assert (places["not"], places["film"]) == ("1", "2"), "equally many flips are no tie"
     found.show()
     shown = capsys.readouterr().out
     headline = "“not” (word 3): 8 of 8 random words in its place change the label (class 1), more"

@@ -152,23 +152,36 @@ def headline_tier(
 APART = 2.0
 
 
-def rank_ranges(values: Sequence[float], errors: Sequence[float]) -> list[tuple[int, int]]:
+Numbers = Sequence[float]
+
+
+def rank_ranges(
+    values: Numbers, errors: Numbers, then: tuple[Numbers, Numbers] | None = None
+) -> list[tuple[int, int]]:
     """For each value the first and the last rank, counted from 1, that it may have.
 
     Two values are distinguished if they differ by more than `APART` standard errors of their
-    difference.
+    difference; equal ones by the values and errors ``then``.
 
     >>> rank_ranges([3.0, 1.0, 2.9, 0.5], [0.1, 0.05, 0.1, 0.05])
     [(1, 2), (3, 3), (1, 2), (4, 4)]
+    >>> rank_ranges([1.0, 0.0, 0.0], [0.1, 0.1, 0.1], ([0.5, 0.2, 0.7], [0.0, 0.0, 0.0]))
+    [(1, 1), (3, 3), (2, 2)]
     """
-    v = np.asarray(values, dtype=float)
-    e = np.asarray(errors, dtype=float)
+    gap, sign = _apart(values, errors)
+    if then is not None:
+        sign = np.where(gap == 0, _apart(*then)[1], sign)
+    above, below = (sign > 0).sum(1), (sign < 0).sum(1)
+    return [(int(a) + 1, len(gap) - int(b)) for a, b in zip(above, below, strict=True)]
+
+
+def _apart(values: Numbers, errors: Numbers) -> tuple[np.ndarray, np.ndarray]:
+    """The difference of each two values, and its sign; 0 where they are not distinguished."""
+    v, e = np.asarray(values, dtype=float), np.asarray(errors, dtype=float)
     with np.errstate(invalid="ignore"):  # two infinite values have the gap NaN: a tie
         gap = v[None, :] - v[:, None]
     apart = np.abs(gap) > APART * np.hypot(e[None, :], e[:, None])
-    above = (apart & (gap > 0)).sum(1)
-    below = (apart & (gap < 0)).sum(1)
-    return [(int(a) + 1, len(v) - int(b)) for a, b in zip(above, below, strict=True)]
+    return gap, np.where(apart, np.sign(gap), 0)
 
 
 def leaders(values: Sequence[float], errors: Sequence[float]) -> list[int]:

@@ -270,8 +270,12 @@ def ranked(words: Words) -> list[int]:
 
 def _ranges(words: Words) -> list[tuple[int, int]]:
     """The first and last rank that each word with a number may have."""
-    known = [pair for word in words.words if (pair := words.rank_score(word)) is not None]
-    return rank_ranges([value for value, _ in known], [error for _, error in known])
+    known = [word for word in words.words if words.rank_score(word) is not None]
+    if not known:
+        return []
+    values, errors = zip(*(_known(words.rank_score(word)) for word in known), strict=True)
+    then, their_errors = zip(*(_known(word.score(words.tier)) for word in known), strict=True)
+    return rank_ranges(values, errors, (then, their_errors))
 
 
 def ranks(words: Words) -> list[str]:
@@ -363,7 +367,7 @@ def _flips_headline(words: Words, first: Sequence[WordSway], count: int) -> Head
         return Headline(names, f"{said}, more than for any other word")
     more = f" (and {len(first) - NAMED} more)" if len(first) > NAMED else ""
     said = f"{more}: {counts} random words in their places {change}"
-    return Headline(names, f"{said}; these words cannot be told apart")
+    return Headline(names, f"{said}; their flips cannot be told apart")
 
 
 def plain(words: Words) -> list[tuple[str, bool]]:
@@ -410,6 +414,8 @@ def meaning(words: Words) -> str:
     elif words.tier == "curve":
         text += f"; reach ρ = {words.reach:g}, where 1 is the length of the word's own embedding"
     errors = f" ± is {TIERS[words.tier].error}; ranks such as 2–4 are ties."
+    if words.by_flips:
+        errors += " Ranks are by flips, for equally many by real words."
     if words.tier == "real-words" and words.label is not None:
         errors += " Colours show no direction, the sign of the margin does."
     return f"{text}.{errors}{ROWS[words.scaling]}"
