@@ -92,13 +92,14 @@ def test_every_pair_counts_for_the_labels(tmp_path: Path) -> None:
     path = tmp_path / "own.csv"
     rows = ["The film was good,The film was not good,negation", "Ill soup,Well soup,antonyms"]
     rows += ["A nise film,A nice film,spelling", "Poor food,Rich food,antonyms"]
+    rows += ["The dialogue was good,The dialogue was not good,negation"]
     path.write_text("\n".join(["a,b,kind", *rows]), "utf-8")
     found = audited(negated, path, should_stay=None, fail_under=["stays.spelling=0.9"])
     counts = {one.kind: (one.changed, one.texts) for one in found[0].flips}
-    assert counts["negation"] == (1, 1) and counts["antonyms"] == (0, 2)
-    assert counts["spelling"] == (0, 1)
+    assert counts["negation"] == (2, 2) and counts["antonyms"] == (0, 2)
+    assert counts["spelling"] == (0, 1), "a rule's dialogue → dialog is not of the user's kind"
     assert found.gate == () and found.refused == ()
-    path.write_text("\n".join(["a,b,kind", *rows[1:]]), "utf-8")
+    path.write_text("\n".join(["a,b,kind", *rows[1:-1]]), "utf-8")
     found = audited(negated, path, should_stay=None, out=tmp_path / "out")
     assert found[0].levels == {} and found[0].flip("antonyms") is not None
     with pytest.raises(InputError, match="changes its meaning"):

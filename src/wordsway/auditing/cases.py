@@ -473,10 +473,14 @@ def _from_pairs(
     seed: int,
     unpaired: bool,
 ) -> Cases:
-    """A user's own pairs by first text; rules add harmless edits to texts without any."""
-    needed = {"turning", "keeping"}
+    """A user's own pairs by first text; rules add harmless edits to texts without any; if
+    ``unpaired``, none of a kind of the table.
+    """
+    needed, added = {"turning", "keeping"}, KEEPING
     if unpaired:
         needed = set() if kinds is None else {"turning"}
+        own = {row.kind.lower() for row in pairs}
+        added = tuple(kind for kind in KEEPING if kind not in own)
     by_text: dict[str, list[PairRow]] = {}
     for row in pairs:
         by_text.setdefault(row.a, []).append(row)
@@ -485,7 +489,7 @@ def _from_pairs(
     for text, rows in by_text.items():
         edits = list(dict.fromkeys(map(_own_edit, rows)))
         if not any(edit.role == "keeping" for edit in edits):
-            edits += keeping_edits(EnglishSentence(text), seed)
+            edits += keeping_edits(EnglishSentence(text), seed, added)
         if kinds is not None:
             edits = [edit for edit in edits if edit.role == "keeping" or edit.kind in kinds]
         roles = {edit.role for edit in edits}
