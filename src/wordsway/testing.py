@@ -158,7 +158,7 @@ def _labels(model: Any, texts: list[str]) -> tuple[str, list[str]]:
     if isinstance(found, Probe):
         labels = [label for label, _ in LogitsTarget(found).predictions(texts)]
         if not labels:
-            raise _no_labels(found.name, "one output")
+            raise _no_labels(found.name, "no single label")
         return found.name, labels
     if not isinstance(found, BlackBox) or found.kind != "function":
         raise _no_labels(found.name, str(found.describe().get("type")))

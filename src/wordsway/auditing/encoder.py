@@ -99,8 +99,8 @@ class Encoder:
         return LogitsTarget(self.probe).predictions(texts)
 
     def labels(self, vectors: Sequence[torch.Tensor]) -> list[str] | None:
-        """The label that a classifier gives each text; None for other targets and one logit."""
-        if not isinstance(self.target, LogitsTarget) or vectors[0].numel() < 2:
+        """The label that a classifier gives each text; None without a single one."""
+        if not isinstance(self.target, LogitsTarget) or not self.target.exclusive:
             return None
         names = self.target.names
         return [names[int(one.argmax())] for one in vectors]

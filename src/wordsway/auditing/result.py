@@ -540,7 +540,7 @@ def below(
         yield f"gate failed: {rows}; fix or remove them ({refused[0]})"
     for model, where, floor, score in _gated(floors, models):
         if score is None and where.startswith(LABELS) and not model.flips:
-            yield f"{model.name}: {where} needs {floor:g}, but its one output is no label"
+            yield f"{model.name}: {where} needs {floor:g}, but it has no single label"
         elif score is None:
             levels = ", ".join(model.levels)
             yield (

@@ -89,8 +89,8 @@ def swaps_of(
     bound = target_of(probe, encoded, request.wanted, request.scaling)
     label, probability = bound.prediction
     if request.flip and label is None:
-        got = "a model with one output, a score without a label"
-        raise InputError("a classifier of two or more labels", got, "leave --flip out")
+        got = "one output, or labels that may hold together"
+        raise InputError("a classifier of two or more labels, one at a time", got, "leave out flip")
     found = candidates(
         probe,
         encoded,

@@ -417,23 +417,25 @@ class LogitsTarget(HeadTarget):
 
     @property
     def label(self) -> int | None:
-        """The predicted class; a model with one output gives a score, and has none to flip."""
-        return int(self.own.argmax()) if len(self.own) > 1 else None
+        """The predicted class; None for one output, or labels that may hold together."""
+        return int(self.own.argmax()) if self.exclusive else None
+
+    @property
+    def exclusive(self) -> bool:
+        """Whether exactly one of several labels holds."""
+        several = self.model.config.problem_type == "multi_label_classification"
+        return len(self.names) > 1 and not several
 
     def probability(self, logits: torch.Tensor) -> float:
         """The probability of the text's own label, given logits (classes,)."""
-        return float(self._shares(logits)[self.label or 0])
-
-    def _shares(self, logits: torch.Tensor) -> torch.Tensor:
-        several = self.model.config.problem_type == "multi_label_classification"
-        return torch.sigmoid(logits) if several else torch.softmax(logits, 0)
+        return float(logits.softmax(0)[self.label or 0])
 
     def predictions(self, texts: Sequence[str]) -> list[tuple[str, float]]:
-        """The label of each text and its probability; none for a model with one output."""
-        if len(self.names) < 2:
+        """The label of each text and its probability; none for a model without a single one."""
+        if not self.exclusive:
             return []
         found = self.probe.by_length(self.probe.ids_of(texts), lambda ids: self.vectors(ids).cpu())
-        return [(self.names[int(row.argmax())], float(self._shares(row).max())) for row in found]
+        return [(self.names[int(row.argmax())], float(row.softmax(0).max())) for row in found]
 
     def outcomes(
         self, ids: torch.Tensor, word: Word, prefix: Prefix | None = None

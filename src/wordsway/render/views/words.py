@@ -476,7 +476,7 @@ def notes(words: Words) -> list[str]:
     """Notes for the reader of the numbers."""
     found = []
     if words.target == "logits" and words.label is None:
-        found.append("the model has one output: a score, but no label that could change")
+        found.append("the model has no single label: one output, or labels that may hold together")
     if words.label is not None:
         found.append(f"predicted label: {labelled(words.label, words.probability)}")
         if words.tier == "real-words" and words.tier in words.tiers and not words.by_flips:
