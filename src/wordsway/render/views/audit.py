@@ -215,6 +215,8 @@ def _levels(audit: Audit) -> b.Table:
         if (score := audit.models[0].levels.get(level)) is not None
     }
     title = "Is the edit that preserves the meaning closer than the change?"
+    if audit.target == "logits":
+        title = "Do edits that may change the label move the class scores more?"
     notes = {"texts": "; ".join(f"{name} {text}" for name, text in counts.items())}
     if any(model.name == OVERLAP and model.cosines for model in audit.baselines):
         notes[OVERLAP] = "Its cosines are Jaccard indices: common words divided by all words."
@@ -229,7 +231,8 @@ def _by_kind(audit: Audit) -> b.Table:
         for kind in audit.kinds
     ]
     columns = [b.Column(shortened(model.name, 28), optional=True) for model in every]
-    title = "By kind: is a rewording closer?" if audit.level == "rewording" else "By kind"
+    reworded = audit.level == "rewording" and audit.target != "logits"
+    title = "By kind: is a rewording closer?" if reworded else "By kind"
     return b.Table([b.Column("kind", "text"), *columns], rows, title, shown=100)
 
 
