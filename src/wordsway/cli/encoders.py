@@ -61,7 +61,7 @@ class AuditOptions:
     data: str = opt.option(
         "gold",
         "gold (triples that come with wordsway), one of its domains (everyday, medical, legal, "
-        "finance, support), imdb (reviews), or a file of triples (columns "
+        "finance, support), imdb (sentences of reviews), or a file of triples (columns "
         "text,rewording,change,kind), pairs (a,b,kind), queries (query,document,query2,document2) "
         "or texts.",
     )

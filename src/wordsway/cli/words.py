@@ -107,7 +107,7 @@ def swap_command(
     any_case: bool | None = opt.deprecated("--any-case", "use keep_case=False in Python"),
     among: Path | None = opt.option(None, "File of your own candidates, one per line."),
     exhaustive: bool = opt.flag(
-        "--exhaustive", "Evaluate every candidate exactly, which takes minutes."
+        "--exhaustive", "Evaluate every candidate exactly, which may take minutes."
     ),
     flip: bool = opt.flag("--flip", "With --target logits: only words that flip the label."),
     plausible: bool = opt.flag(
