@@ -191,7 +191,7 @@ def test_words_of_a_corpus_name_their_target_and_leave_out_what_was_not_measured
     asked = replace(known, jobs=jobs, words=frame, aggregates=aggregates(frame))
     for view in (printed(asked, 100), fragment(asked)):
         flat = " ".join(html.unescape(re.sub("<[^>]+>", " ", view)).split())
-        assert "the text's embedding (cosine distance)" in flat and "1 − cosine" in flat
+        assert "the text's normalised embedding" in flat and "1 − cosine" in flat
         assert "0.3579" in flat and "nan" not in flat.lower() and "times noise" not in flat
     assert "times noise" in printed(known, 100) and "by layer" in printed(known, 100)
 

@@ -54,9 +54,9 @@ QUICK_LENGTHS = (10, 50, 100, 250)
 
 #: The paper's claims about S of each map as n grows.
 CLAIMS = {
-    "rf": "Paper, Theorem 1: S of RF falls like 1/√n as n grows",
-    "drf": "Paper, Theorem 2: S of DRF falls like 1/√n, or faster",
-    "raf": "Paper, Theorem 3: S of RAF is Ω(1)",
+    "rf": "S of RF falls like 1/√n (paper, Theorem 1: at most)",
+    "drf": "S of DRF falls like 1/√n or faster (paper, Theorem 2)",
+    "raf": "S of RAF hardly falls with n (cf. paper, Theorem 3)",
     "relu-raf": "Remark: S of ReLU-RAF falls with n",
 }
 #: A slope within this of the theory's agrees with it: wordsway's choice.

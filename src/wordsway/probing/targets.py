@@ -355,7 +355,7 @@ class PooledTarget(VectorTarget):
 class CosineTarget(PooledTarget):
     """The text's embedding over its norm."""
 
-    name, title = "cosine", "the text's embedding (cosine distance)"
+    name, title = "cosine", "the text's normalised embedding"
     unit = "as 1 − cosine (0: the same direction, 1: at a right angle)"
     distance = "the cosine distance of the pooled embedding"
     is_unit = True

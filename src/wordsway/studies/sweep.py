@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 #: The fewest lengths n that a slope is fitted to.
 LENGTHS = 3
+#: The p-value of a line in log n below which S is taken for a curve.
+CURVED = 0.05
 
 
 @dataclass(frozen=True)
@@ -126,8 +128,9 @@ class Sweep(Result, brief="folder"):
         and its 95 % interval (``low`` … ``high`` of the attained values; ``certified_low`` … covers
         every S between both ends, and the sampling error), ``line_p`` (where it is below 0.05, no
         single slope describes these n), the ``law`` that predicts held-out trials best, and the
-        error of each law. ``law`` is None if the trials do not decide; it and all errors are
-        missing below 10 trials that have every n, and ``floor_error`` below four n.
+        error of each law. ``law`` is None if the trials do not decide, or if it would be the power
+        law and ``line_p`` is below 0.05; it and all errors are missing below 10 trials that have
+        every n, and ``floor_error`` below four n.
         See `wordsway.slope` and `wordsway.laws`.
         """
         import pandas
@@ -149,7 +152,10 @@ class Sweep(Result, brief="folder"):
             if cells["upper"].notna().all():
                 sure = slope(cells["n"], cells["value"], cells["upper"], texts=texts)
                 row |= {"certified_low": sure.low, "certified_high": sure.high}
-            rows.append(dict(zip(by, group, strict=True)) | row | _law(cells))
+            fitted = _law(cells)
+            if fitted.get("law") == "power" and found.line_p < CURVED:
+                fitted["law"] = None
+            rows.append(dict(zip(by, group, strict=True)) | row | fitted)
         return pandas.DataFrame(rows)
 
     def _values(self) -> tuple[pandas.DataFrame, list[str]]:

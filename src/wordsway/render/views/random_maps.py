@@ -105,7 +105,7 @@ def verification_view(result: Verification) -> b.ResultView:
     blocks.append(b.plain(" · ".join([str(result.map.get("kind")), *parts, *size])))
     blocks.append(b.plain(" · ".join(hashes)))
     about = result.about.get("map")
-    origin = f"{about.get('map')} · " if isinstance(about, dict) else ""
+    origin = f"labelled {about.get('map')} (not verified) · " if isinstance(about, dict) else ""
     facts = {name: str(value) for name, value in result.map.items()} | {
         f"SHA-256 of {name}": value for name, value in result.inputs.items()
     }

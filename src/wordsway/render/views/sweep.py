@@ -15,7 +15,7 @@ from wordsway.engine.run import Tally
 from wordsway.intervals import LONGER
 from wordsway.render import blocks as b
 from wordsway.render.views.common import frame_table, provenance
-from wordsway.studies.sweep import Sweep
+from wordsway.studies.sweep import CURVED, Sweep
 from wordsway.studies.tables import setting_columns
 
 if TYPE_CHECKING:
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 MOST = 12
 #: Columns of the means that are not part of a curve's name.
 LEFT_OUT = ("n", "measured", "trials", "mean", "sd", "upper", "not_converged")
-#: The p-value of a line below which a warning is printed.
-CURVED = 0.05
 LABELS = {"S": "word sensitivity S", "error": "error after the change"}
 
 
