@@ -108,6 +108,14 @@ def static() -> Any:
     return SentenceTransformer(modules=[table], device="cpu")
 
 
+LLAMA_INDEX = LlamaIndexLike()
+
+
+def named_sentence_transformer() -> str:
+    globals()["held"] = sentence_transformer()
+    return f"python:{__name__}:held"
+
+
 #: An object that people hold, and how they would ask it themselves.
 ADAPTERS = {
     "function": (lambda: lengths, lambda box: lengths(TEXTS)),
@@ -125,11 +133,16 @@ ADAPTERS = {
     "(model, tokenizer)": (in_memory, means),
     "PEFT": (with_lora, means),
     "python:": (lambda: f"python:{__name__}:lengths", lambda box: lengths(TEXTS)),
+    "python: object": (lambda: f"python:{__name__}:LLAMA_INDEX", lambda box: lengths(TEXTS)),
+    "python: SentenceTransformer": (
+        named_sentence_transformer,
+        lambda box: globals()["held"].encode(TEXTS),
+    ),
 }
 
 
 #: Without a library that takes seconds to import.
-QUICK = {"function", "tensor", "LangChain", "LlamaIndex", "python:"}
+QUICK = {"function", "tensor", "LangChain", "LlamaIndex", "python:", "python: object"}
 
 
 @pytest.mark.parametrize(
@@ -206,7 +219,7 @@ def test_labels_are_refused_with_the_remedy():
 
 
 @pytest.mark.slow
-def test_scores_of_a_cross_encoder_are_its_own(tmp_path):
+def test_scores_of_a_cross_encoder_are_its_own(tmp_path, monkeypatch):
     from sentence_transformers import CrossEncoder
     from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
@@ -216,8 +229,12 @@ def test_scores_of_a_cross_encoder_are_its_own(tmp_path):
     model.save_pretrained(tmp_path)
     AutoTokenizer.from_pretrained(folder).save_pretrained(tmp_path)
     cross = CrossEncoder(str(tmp_path), device="cpu")
-    scorer = opened(cross)
-    assert isinstance(scorer, PairScorer)
+    monkeypatch.setitem(sys.modules, __name__, sys.modules[lengths.__module__])
+    monkeypatch.setitem(globals(), "held", cross)
+    for given in (cross, f"python:{__name__}:held"):
+        scorer = opened(given)
+        assert isinstance(scorer, PairScorer)
+    assert scorer.name == given
     pairs = [(TEXTS[0], TEXTS[1]), (TEXTS[1], TEXTS[0]), (TEXTS[0], TEXTS[1])]
     assert np.abs(scorer.scores(pairs) - cross.predict(pairs)).max() <= 1e-5
     labels = PairScorer("nli", lambda pairs: [[0.1, 0.2, 0.7]] * len(pairs))

@@ -162,7 +162,7 @@ class TrialOptions:
 # Pretrained models
 TEXT = typer.Argument(None, help="A text, or - for standard input.", metavar="TEXT")
 _MODEL = "Model: minilm, mpnet, smollm2, bert-base, a Hugging Face id, a folder"
-MODEL = option("minilm", f"{_MODEL}, or python:module:function.")
+MODEL = option("minilm", f"{_MODEL}, or python:module:name.")
 CUT = flag("--cut", "Truncate a text that is too long for the model.")
 
 # Running and output
@@ -274,7 +274,7 @@ class EncoderOptions(EndpointOptions):
 
     model: list[str] | None = option(
         None,
-        f"{_MODEL}, or python:module:function, which runs your code; minilm by default; may be "
+        f"{_MODEL}, or python:module:name, which runs your code; minilm by default; may be "
         "repeated.",
     )
     seed: int = SEED

@@ -13,7 +13,7 @@
 | LlamaIndex's embeddings | a method ``get_text_embedding_batch`` |
 | a fitted scikit-learn pipeline | a method ``transform`` |
 | a function ``list[str] → array`` | being callable |
-| ``python:module:function`` | that spelling |
+| ``python:module:name`` | that spelling: the object of that name, by this table |
 
 No vector is changed: measurements use exactly what the user's own library returns.
 """
@@ -25,7 +25,7 @@ import itertools
 import logging
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -43,7 +43,7 @@ from wordsway.models.probe import Probe, relative_difference
 
 log = logging.getLogger("wordsway")
 
-#: How a function of the user's own is named on the command line.
+#: How an object of the user's own is named on the command line.
 PYTHON = "python:"
 #: What a function should return.
 RETURN = "return one vector per text, or predict_proba of a classifier instead of predict"
@@ -242,6 +242,9 @@ def opened(given: Any, *, device: str = "cpu", twin: int | None = None) -> AnyMo
         return given
     if names_a_model(given):
         return Probe(given, device=device, twin=twin)
+    if isinstance(given, str):
+        found = opened(_imported(given), device=device, twin=twin)
+        return replace(found, name=given) if isinstance(found, BlackBox | PairScorer) else found
     if is_model_with_tokenizer(given):
         return Probe(given, twin=twin)
     if is_sentence_transformer(given):
@@ -267,6 +270,8 @@ def _agrees(probe: Probe, given: Any) -> bool:
 
 def with_layers(given: Any, verb: str, **options: Any) -> Probe:
     """A model whose layers can be reached, for a verb that needs them."""
+    if isinstance(given, str) and not names_a_model(given):
+        return with_layers(_imported(given), verb, **options)
     if isinstance(given, Probe):
         return given
     if names_a_model(given) or is_model_with_tokenizer(given) or is_sentence_transformer(given):
@@ -297,8 +302,6 @@ def black_box(given: Any, name: str | None = None) -> TextEncoder:
     >>> black_box(lambda texts: [[1.0] for text in texts], name="constant").describe()
     {'name': 'constant', 'type': 'function'}
     """
-    if isinstance(given, str) and given.startswith(PYTHON):
-        return BlackBox(name or given, "function", _imported(given))
     if isinstance(given, TextEncoder):
         return given
     for method, kind in METHODS.items():
@@ -338,25 +341,25 @@ def _name_of(given: Any) -> str:
     return "function" if name == "<lambda>" else str(name)
 
 
-def _imported(spelling: str) -> Callable[[list[str]], Any]:
-    """The function that ``python:module:function`` names, found from the current folder on. The
-    folder stays the last place for imports of the function itself.
+def _imported(spelling: str) -> Any:
+    """The object that ``python:module:name`` names, found from the current folder on. The folder
+    stays the last place for imports of the object itself.
     """
-    module, _, function = spelling.removeprefix(PYTHON).partition(":")
-    if not module or not function:
-        raise InputError("python:module:function", repr(spelling), "name both, with colons")
+    module, _, name = spelling.removeprefix(PYTHON).partition(":")
+    if not module or not name:
+        raise InputError("python:module:name", repr(spelling), "name both, with colons")
     if module.endswith(".py"):
-        right = f"{PYTHON}{module.removesuffix('.py').replace('/', '.')}:{function}"
+        right = f"{PYTHON}{module.removesuffix('.py').replace('/', '.')}:{name}"
         raise InputError("a module, not a file", repr(spelling), f"write {right}")
     added = str(Path.cwd())
     sys.path.insert(0, added)
     try:
         found = importlib.import_module(module)
-        for part in function.split("."):
+        for part in name.split("."):
             found = getattr(found, part)
     except Exception as error:  # the user's module may raise anything
         raise InputError(
-            f"a function {function} in module {module}",
+            f"{name} in module {module}",
             f"{type(error).__name__}: {first_line(error)}",
             "check the spelling, and run from the module's folder",
         ) from error
@@ -364,6 +367,4 @@ def _imported(spelling: str) -> Callable[[list[str]], Any]:
         sys.path.remove(added)
         if added not in sys.path:
             sys.path.append(added)
-    if not callable(found):
-        return black_box(found).encode
     return found

@@ -106,10 +106,10 @@ def locate(model: str | Path, progress: Progress = silent) -> ModelFiles:
         raise InputError(
             f"a model ({known}), a hub id or a folder with one",
             repr(str(model)),
-            f"write python:{model} for a function of yours"
+            f"write python:{model} for an object of yours"
             if ":" in str(model)
             else "see wordsway data list, or check the path; for scikit-learn: "
-            "python:module:function",
+            "python:module:name",
         )
     return _hashed(labels_of([str(model)])[str(model)], folder)
 
