@@ -227,6 +227,15 @@ def test_a_text_with_several_rows_is_in_a_window_once(triples: Path):
     assert LengthRequest(letters, triples).sizes == (1, 2, 4)
 
 
+def test_a_host_may_repeat_the_edited_sentence(triples: Path):
+    rows = [row.partition(",")[0] for row in TRIPLES.splitlines()[1:]]
+    host = [" ".join(rows * 3)] * 8
+    for text in hosted_texts(triples, longest=16, host=host).texts:
+        assert len(text.document) == 16 and text.document.count(text.document[text.at]) == 1
+    with pytest.raises(InputError, match=r"8 sentences.*got 4 .*--windows 1,2,4\)"):
+        hosted_texts(triples, longest=8, host=[" ".join(rows)] + [f"{rows[0]} {rows[0]}"] * 8)
+
+
 def test_panels_name_what_is_compared(triples: Path):
     from wordsway.render.views.length import picture
 

@@ -286,18 +286,15 @@ def _surroundings(
 
     def surrounded(sentence: str, field: str, size: int) -> tuple[list[str], int]:
         pool = pools.get(field) or pools[""]
-        if len(pool) < size:
-            smaller = ",".join(map(str, _fitting(len(pool))))
+        start = derive(seed, "filler", sentence) % max(1, len(pool))
+        others = [one for one in pool[start:] + pool[:start] if one != sentence][: size - 1]
+        if (count := len(others) + 1) < size:
+            smaller = f"take smaller windows (--windows {','.join(map(str, _fitting(count)))})"
             raise InputError(
-                f"{size} texts for the largest window",
-                str(len(pool)),
-                f"take smaller windows (--windows {smaller}), or documents as host (--host FILE)"
-                if len(pool) > 2
-                else "add rows, or take documents as host (--host FILE)",
+                f"{size} sentences for the largest window",
+                f"{count} (the edited one counts once)",
+                f"{smaller if count > 2 else 'add rows'}, or a longer host (--host FILE)",
             )
-        start = derive(seed, "filler", sentence) % len(pool)
-        others = [pool[(start + step) % len(pool)] for step in range(size)]
-        others = [one for one in others if one != sentence][: size - 1]
         at = len(others) // 2
         return [*others[:at], sentence, *others[at:]], at
 
