@@ -30,12 +30,14 @@ from wordsway.auditing.scores import (
     level_scores,
     matched_overlap,
     paired_accuracy,
+    rejected_shares,
     separates,
     strict_threshold,
     text_shares,
     threshold_at,
 )
 from wordsway.core.errors import InputError
+from wordsway.render.views.audit import threshold_sentences
 
 
 def effect(value: float, flips: bool | None = None) -> EditEffect:
@@ -134,6 +136,10 @@ def test_thresholds_are_counted() -> None:
         assert one.accepted_changes == pytest.approx(sum(c >= tau for (c,) in changed) / 60)
         rejected = sum(c < tau for two in kept for c in two)
         assert one.rejected_rewordings == pytest.approx(rejected / 120)
+        shares = rejected_shares(measured, tau)
+        for level in ("light", "heavy"):
+            some = [e.cosine < tau for text in measured for _, e in text.keeping(level)]
+            assert shares[f"rejected_{level}"] == pytest.approx(np.mean(some))
     best = equal_error(changed, kept)
     assert best is not None
     gap = abs(best.accepted_changes - best.rejected_rewordings)
@@ -504,6 +510,21 @@ def test_when_no_threshold_works() -> None:
     assert separates(None, best_threshold(*constant)) is False
     perfect = [[0.5]] * 3, [[0.9]] * 3
     assert separates(equal_error(*perfect), best_threshold(*perfect)) is None, "too few texts"
+
+
+def test_light_and_heavy_rewordings_are_told_apart_only_where_both_exist(tmp_path: Path) -> None:
+    table = tmp_path / "light.csv"
+    row = "The big shop is open.,The big store is open.,The big shop is shut."
+    table.write_text(f"text,rewording,change\n{row}\n")
+    encoder = _trigrams(np.float64)
+    (light,) = ws.audit(encoder, table, draws=0, baselines=False)
+    (both,) = ws.audit(encoder, "everyday", draws=0, baselines=False)
+    shares = ("rejected_light", "rejected_heavy")
+    assert light.best_threshold is not None and both.equal_error is not None
+    assert [light.best_threshold[one] is None for one in shares] == [False, True]
+    assert both.equal_error["rejected_light"] < both.equal_error["rejected_heavy"]
+    assert "of the heavy ones" in threshold_sentences(both.to_dict())
+    assert "of the heavy" not in threshold_sentences(light.to_dict())
 
 
 def test_thresholds_are_as_short_as_their_errors_allow() -> None:

@@ -239,6 +239,7 @@ def audit(
 ) -> Audit:
     """Rank models: is a rewording of a text closer to it than a change of its meaning?
 
+    The models of the result are ordered by score, best first, not as passed.
     ``options`` are the other fields of `AuditRequest`, which explains them: kinds, texts, quick,
     target, draws, threshold, should_flip, should_stay, baselines, seed, encoding, device.
 

@@ -35,6 +35,7 @@ from wordsway.auditing.scores import (
     cosines,
     difference,
     median_cosine,
+    rejected_shares,
     separates,
     strict_threshold,
 )
@@ -107,6 +108,7 @@ class ModelAudit:
         if self.equal is None or best is None:
             return None
         found: dict[str, Any] = json_value(self.equal)
+        found |= json_value(rejected_shares(self.measured, self.equal.threshold))
         return found | {"texts": best["texts"], "works": best["works"]}
 
     @property
@@ -117,6 +119,7 @@ class ModelAudit:
             return None
         best = best_threshold(changed, kept)
         found: dict[str, Any] = json_value(best)
+        found |= json_value(rejected_shares(self.measured, best.threshold))
         return found | {"texts": len(changed), "works": separates(self.equal, best)}
 
     @property

@@ -289,6 +289,18 @@ def best_threshold(changed: Cosines, kept: Cosines) -> BestThreshold:
     return BestThreshold(**vars(both), sum=ends[0], sum_low=ends[1], sum_high=ends[2])
 
 
+def rejected_shares(measured: Sequence[Measured], tau: float) -> dict[str, float | None]:
+    """The shares of light and of heavy rewordings below a threshold, over texts that have a change
+    and such a rewording; None without these.
+    """
+    found = {}
+    for level in ("light", "heavy"):
+        kept = [text.keeping(level) for text in measured if text.with_role("turning")]
+        shares = [np.mean([one.cosine < tau for _, one in some]) for some in kept if some]
+        found[f"rejected_{level}"] = float(np.mean(shares)) if shares else None
+    return found
+
+
 def strict_threshold(changed: Cosines, kept: Cosines) -> Threshold | None:
     """Return the smallest threshold, in `STEPS` steps of 1, that accepts at most `STRICT` of the
     changes; None if 1 accepts more.

@@ -77,6 +77,8 @@ class StoredThreshold(_Stored):
 class StoredEqualError(StoredThreshold):
     texts: Count
     works: bool | None
+    rejected_light: Share | None = None
+    rejected_heavy: Share | None = None
 
 
 class StoredBest(StoredEqualError):

@@ -307,10 +307,15 @@ def threshold_sentences(model: Mapping[str, Any]) -> str:
 def equal_sentence(equal: Mapping[str, Any]) -> str:
     """The threshold with equal errors in words, from ``equal_error`` of a model's JSON."""
     wrong = (equal["accepted_changes"] + equal["rejected_rewordings"]) / 2
+    light, heavy = equal.get("rejected_light"), equal.get("rejected_heavy")
+    levels = (
+        f" It rejects {percent(light)} of the light rewordings and {percent(heavy)} of the heavy "
+        "ones, so it depends on how many of each the table has."
+    )
     return (
         f"both errors are equal at a threshold of {equal['threshold']:.10g}, where "
         f"{percent(wrong)} of either kind are wrong (50 %: a coin toss), on {equal['texts']:,} "
-        "texts."
+        f"texts.{'' if light is None or heavy is None else levels}"
     )
 
 
