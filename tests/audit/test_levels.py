@@ -527,6 +527,19 @@ def test_light_and_heavy_rewordings_are_told_apart_only_where_both_exist(tmp_pat
     assert "of the heavy" not in threshold_sentences(light.to_dict())
 
 
+def test_kinds_of_a_table_and_of_gates_ignore_case(tmp_path: Path) -> None:
+    table = tmp_path / "kinds.csv"
+    rows = ["It is on.,It runs.,It is off.,Dose", "We go.,We leave.,We do not go.,dose"]
+    table.write_text("\n".join(["text,rewording,change,kind", *rows]))
+    gate = {"rewording.Dose": 1.0}
+    for kinds in (None, ["DOSE"]):
+        found = ws.audit(
+            _trigrams(np.float64), table, kinds=kinds, draws=0, baselines=False, fail_under=gate
+        )
+        assert found.kinds == ["dose"] and found[0].levels["rewording"].texts == 2
+        assert len(found.gate) == 1 and "rewording.dose" in found.gate[0]
+
+
 def test_thresholds_are_as_short_as_their_errors_allow() -> None:
     """Printed with three decimals, 0.99996 was 1.000, at which every rewording is rejected."""
     changed, kept = [[0.3], [0.12345]], [[0.99996], [0.99998]]

@@ -230,6 +230,7 @@ def collect(
     unpaired : keep pairs of a table whose text has no edit of the other role to compare with
     """
     positive("texts", texts)
+    kinds = None if kinds is None else [kind.lower() for kind in kinds]
     if str(data) in GOLD:
         return _gold(str(data), turning_kinds(kinds), texts, seed)
     if str(data) == "imdb":
@@ -512,12 +513,12 @@ def _from_pairs(
 
 def _own_edit(row: PairRow) -> Edit:
     """The edit of a pair; one that preserves the meaning is small if it changes one word."""
-    role: Role = "keeping" if row.kind.lower() in KEEPING_NAMES else "turning"
+    role: Role = "keeping" if row.kind in KEEPING_NAMES else "turning"
     edit = Edit.between(row.a, row.b, row.kind or OWN, role)
-    if row.kind.lower() in REWORDING and edit.words_changed == 1:
+    if row.kind in REWORDING and edit.words_changed == 1:
         return replace(edit, strength="light")
     if role == "keeping" and edit.words_changed > 1:
-        named = RULES.get(row.kind.lower())
+        named = RULES.get(row.kind)
         if named is None:
             return _own_rewording(row.a, row.b, edit.kind)
         return replace(edit, strength=named.strength)

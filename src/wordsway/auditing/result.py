@@ -482,7 +482,7 @@ def parse_gate(fail_under: Mapping[str, float] | Sequence[str]) -> dict[str, flo
     texts = [f"{kind}={floor}" for kind, floor in given] or list(fail_under)
     floors: dict[str, float] = {}
     for text in texts:
-        name, _, floor = text.partition("=")
+        name, _, floor = text.lower().partition("=")
         try:
             value = float(floor)
         except ValueError:

@@ -136,7 +136,7 @@ def read_table(path: str | Path, encoding: str | None = None) -> PairTable:
                     reason = f"{len(cells)} cells, the header has {len(header)}"
                     found.append(RefusedRow(row, reason))
                     continue
-                label = "" if kind is None else cells[kind].strip()
+                label = "" if kind is None else cells[kind].strip().lower()
                 one = read(row, *(cells[at].strip() for at in columns), label)
                 found += one if isinstance(one, list) else [one]
             return table_of(found)
