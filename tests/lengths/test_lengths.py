@@ -208,6 +208,13 @@ def test_fewer_texts_of_baselines_are_a_column():
     assert "model edit 1 sent." in shown(replace(decaying(), baselines=()))
 
 
+def test_models_in_different_units_are_not_compared():
+    one = decaying()
+    words = replace(one.models[0], name="box", unit="words")
+    assert "different units" in shown(replace(one, models=(*one.models, words)))
+    assert "different units" not in shown(one)
+
+
 def test_default_windows_fit_a_small_table(triples: Path):
     assert LengthRequest(letters, triples).sizes == (1, 2, 4)
     assert LengthRequest(letters, triples, host=DOCUMENTS).sizes == (1, 2, 4, 8, 16)

@@ -105,7 +105,14 @@ def _measured(found: Length) -> str:
         f"{'your changes' if kind == 'own' else kind} ({count(texts, 'text')})"
         for kind, texts in kinds.items()
     )
-    return f"Kinds of changes: {changes}. Unit of length: {_units(found)}."
+    return f"Kinds of changes: {changes}. Unit of length: {_units(found)}.{_mixed_units(found)}"
+
+
+def _mixed_units(found: Length) -> str:
+    """A warning where models count lengths in different units."""
+    if len({model.unit for model in found.models}) == 1:
+        return ""
+    return " Lengths and exponents of models with different units are not comparable."
 
 
 def _units(found: Length) -> str:
