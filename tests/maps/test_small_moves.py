@@ -33,6 +33,28 @@ def test_no_random_move_exceeds_the_bound() -> None:
         assert isinstance(layer, Layer) and largest <= small_move_bound(layer, i, radius)
 
 
+@pytest.mark.parametrize("temperature", [1e-4, 1e-3, 3e-3, 1e-2])
+def test_shares_that_underflow_have_no_bound(temperature: float) -> None:
+    """At temperature 1e-3 a share of 0 in float64 can become 1 under a small Δ."""
+    bounded = 0
+    for seed in range(40):
+        phi = ws.Attention(d=8, seed=100 + seed, temperature=temperature)
+        X, radius, i = ws.Sample.gaussian(n=6, d=8, seed=seed), 1.0, seed % 6
+        bound = small_move_bound(phi.view(X).layer, i, radius)
+        noise = torch.Generator().manual_seed(seed)
+        moves = torch.nn.functional.normalize(torch.randn(500, 8, generator=noise).double())
+        texts = X.X.repeat(500, 1, 1)
+        texts[:, i] += radius * moves
+        before = phi.exact(X)
+        largest = float((phi.exact(texts) - before).flatten(1).norm(dim=1).max() / before.norm())
+        assert largest <= bound
+        bounded += math.isfinite(bound)
+    assert (bounded > 0) == (temperature >= 1e-2)
+    phi, X = ws.Attention(d=8, seed=105, temperature=1e-3), ws.Sample.gaussian(n=6, d=8, seed=5)
+    s = ws.sensitivity(phi, X, positions=2, radius=1.0)
+    assert s.upper is not None and s.lower <= s.upper
+
+
 def test_the_slope_at_zero_is_the_norm_of_the_jacobian() -> None:
     for seed in range(20):
         phi, X = ws.RAF(4, seed), ws.Sample.gaussian(5, 4, seed)

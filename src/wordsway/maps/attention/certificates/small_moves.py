@@ -21,11 +21,19 @@ from wordsway.maps.rigorous import SAFE, eigenvalue_upper_bound, relative
 #: Relative error of a float64 sum or product here, at most, with terms of both signs relative to
 #: the sum of their sizes.
 SLACK = 1e-12
+#: Smaller shares may have underflowed: exact ones are positive, and a small Δ may raise them to 1.
+UNDERFLOW = 1e-290
 
 
 def small_move_bound(layer: Layer, i: int, radius: float) -> float:
-    """S of row i at most, for softmax over one matrix."""
+    """S of row i at most, for softmax over one matrix; inf if a share of row i or of key i may have
+    underflowed.
+    """
     X, d = layer.X, layer.X.shape[1]
+    visible = layer.s > -math.inf
+    shares = torch.cat([layer.P[visible[:, i], i], layer.P[i, visible[i]]])
+    if bool((shares < UNDERFLOW).any()):
+        return math.inf
     gram = X.new_zeros(d, d)
     rest = []
     some = layer.rows_attending_to(i) & (layer.P[:, i] > 0)
