@@ -21,9 +21,10 @@ from wordsway.auditing.background import Place
 from wordsway.auditing.encoder import encoder_for
 from wordsway.cli.app import run
 from wordsway.core.errors import InputError
+from wordsway.core.result import json_text
 from wordsway.lengths.length import LengthRequest
 from wordsway.lengths.responses import responses
-from wordsway.lengths.result import Length, ModelLength, _crossing
+from wordsway.lengths.result import Invisible, Length, ModelLength, _crossing
 from wordsway.lengths.theory import THEORY, RandomMaps
 from wordsway.lengths.windows import hosted_texts
 from wordsway.models.encoders import PairScorer
@@ -188,6 +189,25 @@ def test_shares_of_invisible_changes_are_printed_with_intervals():
     assert "m 1 11 tokens 50 46 % 33 % to 60 %" in plain
     assert "m 16 150 tokens 50 100 % 91 % to 100 %" in plain
     assert "half of the changed texts have a cosine above" in shown(decaying(50, 0.1))
+
+
+@pytest.mark.parametrize("texts", [1, 2, 19])
+def test_few_texts_have_no_claim_and_one_has_no_interval(texts: int):
+    full = decaying(share=0.1)
+    model = replace(full.models[0], measured=full.models[0].measured[-texts:])
+    found = replace(full, models=(model,), baselines=(), texts=texts)
+    assert full.models[0].curve().invisible.claim == "from"
+    assert model.curve().invisible == Invisible("open")
+    plain = shown(found)
+    assert "half of the changed texts have" not in plain
+    assert plain.count("20 texts or more are needed") == 1
+    assert "20 texts or more" not in shown(full)
+    document = json.loads(json_text(found.to_dict()))
+    point, law = document["models"][0]["curves"][0]["points"][0], document["laws"][0]
+    for one, value in ((point, "change"), (law, "exponent")):
+        ends = (one["low"], one["high"])
+        assert ends == (None, None) if texts == 1 else ends[0] < one[value] < ends[1]
+    assert texts > 1 or ("1 texts" not in plain and "[" not in plain)
 
 
 def test_moved_positions_are_named_only_for_changes_that_move_them():

@@ -19,7 +19,7 @@ from wordsway.core.seeds import derive
 
 @dataclass(frozen=True)
 class Interval:
-    """An estimate from ``points`` points and its 95 % interval ``low`` … ``high``."""
+    """An estimate from ``points`` points and its 95 % interval ``low`` … ``high``; NaN of one."""
 
     value: float
     low: float
@@ -28,7 +28,8 @@ class Interval:
 
     def __format__(self, digits: str) -> str:
         form = digits or ".3f"
-        return f"{self.value:{form}} [{self.low:{form}}, {self.high:{form}}]".replace("-", "−")
+        ends = "" if math.isnan(self.low) else f" [{self.low:{form}}, {self.high:{form}}]"
+        return f"{self.value:{form}}{ends}".replace("-", "−")
 
     def __str__(self) -> str:
         return format(self)
@@ -270,10 +271,18 @@ def resampled(values: np.ndarray, seed: int = 0, samples: int = SAMPLES) -> np.n
     return np.concatenate([np.full((1, units), 1 / units), share]) @ values
 
 
+def middle_part(values: np.ndarray, units: int) -> np.ndarray:
+    """The ends (2, …) of the middle 95 % of draws (samples, …); NaN of one unit, which is the same
+    in all draws.
+    """
+    ends = np.quantile(values, (0.025, 0.975), axis=0)
+    return ends if units > 1 else np.full_like(ends, math.nan)
+
+
 def _interval(values: np.ndarray, units: int) -> Interval:
     """The first value, with the 95 % interval of the others."""
-    value, (low, high) = float(values[0]), np.quantile(values[1:], (0.025, 0.975))
-    return Interval(value, min(value, float(low)), max(value, float(high)), units)
+    value, (low, high) = float(values[0]), middle_part(values[1:], units)
+    return Interval(value, min(float(low), value), max(float(high), value), units)
 
 
 def _best(errors: dict[str, np.ndarray]) -> str | None:

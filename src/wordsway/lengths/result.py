@@ -1,7 +1,7 @@
 """The result of `length`: curves over the number of tokens, their laws, and what may be claimed.
 
 Means are geometric: the mean of log change over texts. Every point of a curve is over the same
-texts. All intervals are 95 % over texts, which are drawn with replacement.
+texts. All intervals are 95 % over texts, which are drawn with replacement; NaN of one text.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from wordsway.auditing.scores import intervals
-from wordsway.core.laws import RESOLUTION, Interval, Laws, fit_laws, resampled
+from wordsway.auditing.scores import FEW, intervals
+from wordsway.core.laws import RESOLUTION, Interval, Laws, fit_laws, middle_part, resampled
 from wordsway.core.result import SequenceResult, json_value
 from wordsway.lengths.responses import READ_OUTS, Response
 from wordsway.lengths.windows import ROLES, SAME_SIZE
@@ -59,7 +59,7 @@ class Invisible:
     """From how many tokens on at least half of the edits stay below the level of cosine distance.
 
     ``claim`` is "from" (``tokens`` with its interval), "always" (at the shortest window already),
-    "never" (up to the longest), or "open" if the interval does not allow a claim.
+    "never" (up to the longest), or "open" if the interval, or fewer than `FEW` texts, allow none.
     """
 
     claim: str
@@ -152,7 +152,7 @@ class ModelLength:
         )
         logs = np.log(np.maximum(change, RESOLUTION))
         means = np.exp(resampled(logs, self.seed))
-        low, high = np.quantile(means[1:], (0.025, 0.975), axis=0)
+        low, high = middle_part(means[1:], len(tokens))
         shares = intervals((distance < self.level).astype(float))
         sizes = np.exp(np.log(tokens).mean(0))
         points = tuple(
@@ -174,6 +174,8 @@ class ModelLength:
         return LengthCurve(role, len(tokens), points, laws, invisible, self.unit)
 
     def _invisible(self, distance: np.ndarray, sizes: np.ndarray) -> Invisible:
+        if len(distance) < FEW:
+            return Invisible("open")
         below = resampled((distance < self.level).astype(float), self.seed)
         crossed = np.array([_crossing(sizes, share) for share in below])
         low, high = np.quantile(crossed[1:], (0.025, 0.975), method="nearest")

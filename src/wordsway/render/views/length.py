@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import PurePath
 from typing import Any
 
+from wordsway.auditing.result import MORE_TEXTS
+from wordsway.auditing.scores import FEW
 from wordsway.core.chart import Chart, Curve, Panel, ReferenceLine
 from wordsway.core.escape import shortened
 from wordsway.core.format import format_seconds
 from wordsway.core.laws import Laws
-from wordsway.lengths.result import Length, LengthCurve, ModelLength
+from wordsway.lengths.result import Length, LengthCurve, LengthPoint, ModelLength
 from wordsway.lengths.windows import LIGHT, MIXED, ROLES, YOURS
 from wordsway.render import blocks as b
 from wordsway.render.numbers import count, number, percent
@@ -48,6 +51,8 @@ def length_view(found: Length) -> b.ResultView:
     ]
     blocks.append(b.plain(_measured(found)))
     blocks += [b.plain(sentence) for model in found.models for sentence in said(model, found)]
+    if (fewest := min(model.curve().texts for model in found.models)) < FEW:
+        blocks.append(b.warning(f"{count(fewest, 'text')}: {MORE_TEXTS}"))
     blocks.append(_invisible(found))
     blocks += [
         b.soft(f"{one.name}, the word alone: {fall(one.curve('word'))}") for one in found.baselines
@@ -65,7 +70,7 @@ def length_view(found: Length) -> b.ResultView:
     blocks.append(picture(found))
     blocks.append(b.Explanation({name: one for name, one in MEANINGS.items() if name not in DRAWN}))
     if found.too_long:
-        blocks.append(b.soft(f"{found.too_long} texts are too long for a model and were left out"))
+        blocks.append(b.soft(f"too long for a model and left out: {count(found.too_long, 'text')}"))
     blocks += [b.warning(f"{name}: {reason}") for name, reason in found.failed[:5]]
     if found.interrupted:
         blocks.append(b.warning("interrupted: run the same command again to resume"))
@@ -91,7 +96,9 @@ def _subject(found: Length) -> str:
         "own": "inside their own documents",
         "filler": f"surrounded by other {'rows of the file' if given else 'texts of the data'}",
     }.get(found.host, f"surrounded by sentences of {PurePath(found.host).name}")
-    return f"{_kinds(found)} in {found.texts} texts of {PurePath(found.data).name}, {around}"
+    return (
+        f"{_kinds(found)} in {count(found.texts, 'text')} of {PurePath(found.data).name}, {around}"
+    )
 
 
 def _kinds(found: Length) -> str:
@@ -162,10 +169,14 @@ _SHIFTED = (
 def _ends(curve: LengthCurve) -> str:
     first, last = curve.points[0], curve.points[-1]
     return (
-        f"{number(first.change)} [{number(first.low)}, {number(first.high)}] in texts of "
-        f"{first.tokens:.0f} {curve.unit}, {number(last.change)} [{number(last.low)}, "
-        f"{number(last.high)}] at {last.tokens:.0f}"
+        f"{_change(first)} in texts of {first.tokens:.0f} {curve.unit}, {_change(last)} at "
+        f"{last.tokens:.0f}"
     )
+
+
+def _change(point: LengthPoint) -> str:
+    ends = f" [{number(point.low)}, {number(point.high)}]"
+    return number(point.change) + ("" if math.isnan(point.low) else ends)
 
 
 def fall(curve: LengthCurve) -> str:
@@ -194,10 +205,11 @@ def _visibility(curve: LengthCurve, level: float) -> str:
     if claim == "from" and tokens is not None:
         half = f"half of the changed texts have {above} from {tokens:.0f} {curve.unit} on"
         return f"{half}; {_around_half(curve)}."
-    return (
-        f"changed texts with {above}: {_around_half(curve)}. "
-        "The 95 % interval of the length at which half do is not inside the measured lengths."
+    interval = (
+        " The 95 % interval of the length at which half do is not inside the measured lengths."
     )
+    shares = f"changed texts with {above}: {_around_half(curve)}."
+    return shares + (interval if curve.texts >= FEW else "")
 
 
 def _around_half(curve: LengthCurve) -> str:
