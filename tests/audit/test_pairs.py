@@ -289,6 +289,11 @@ def test_pairs_side_by_side(bert: Probe, llama: Probe) -> None:
     assert {"name", "cosine", "change", "percentile", "layers"} <= set(first["models"][0])
     assert len(first["models"]) == 2 and len(first["models"][0]["layers"]) == 4
     assert len(found.frame()) == 4 and len(found.kinds()) == 4
+    for one in first["models"]:
+        assert 0 <= one["percentile_low"] <= one["percentile"] <= one["percentile_high"] <= 100
+        assert one["percentile_high"] - one["percentile_low"] > 20  # of ten words
+    (without,) = ws.pairs(given[:1], models=[bert], draws=0).pairs[0].models
+    assert without.percentile_low is without.percentile_high is None
     again = ws.pairs(given, models=[bert, llama], draws=10)
     assert again.to_dict() | {"seconds": 0} == found.to_dict() | {"seconds": 0}
 

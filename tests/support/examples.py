@@ -274,7 +274,20 @@ def learning(text: str) -> FlipResult:
 def pairs(text: str) -> Pairs:
     other = " ".join([*text.split()[:-1], "good"])
     models = (
-        PairInModel(MODEL["name"], 0.9697, 0.2521, 12.5, 0.81, (0.0123, 0.3, 0.2521), 1),
+        PairInModel(
+            MODEL["name"],
+            0.9697,
+            0.2521,
+            12.5,
+            0.81,
+            (0.0123, 0.3, 0.2521),
+            1,
+            0,
+            0,
+            (),
+            7.25,
+            20.5,
+        ),
         PairInModel("b", -0.1, 1.5, None, None, (0.1, 1.5), 1),
     )
     both = (

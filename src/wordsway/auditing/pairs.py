@@ -9,9 +9,12 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from wordsway.auditing.background import Place, place_of
 from wordsway.auditing.changes import EditedText, changes_of, tokens_of
 from wordsway.auditing.encoder import AnyEncoder, Encoder, encoder_for
+from wordsway.auditing.scores import intervals
 from wordsway.auditing.table import (
     PairRow,
     PairTable,
@@ -186,8 +189,23 @@ def _measured(
         about = (change.cosine, layers[-1], change.percentile, typical, layers, change.parts)
         both = [row.a, row.b]
         labels = tuple(encoder.predictions(both))
-        found.append(PairInModel(name, *about, *encoder.known(both), labels))
+        ends = _percentile_interval(change.percentile, draws)
+        found.append(PairInModel(name, *about, *encoder.known(both), labels, *ends))
     return found
+
+
+def _percentile_interval(
+    percentile: float | None, draws: int
+) -> tuple[float, float] | tuple[None, None]:
+    """The 95 % interval of a percentile among random words, over these.
+
+    >>> [round(end) for end in _percentile_interval(35.0, 100)], _percentile_interval(None, 0)
+    ([26, 45], (None, None))
+    """
+    if percentile is None:
+        return None, None
+    (score,) = intervals(np.clip(percentile * draws / 100 - np.arange(draws), 0, 1)[:, None])
+    return 100 * score.low, 100 * score.high
 
 
 def _rows(
@@ -234,7 +252,8 @@ class PairInModel:
 
     ``cosine`` of the pooled embeddings, ``change`` their relative distance ‖v − u‖/‖u‖,
     ``percentile`` the share of random real words in that place that move the embedding less (in
-    percent), ``typical`` the median cosine of those; ``layers`` the relative change of every
+    percent), ``percentile_low`` and ``percentile_high`` its 95 % interval over the words that are
+    drawn, ``typical`` the median cosine of those; ``layers`` the relative change of every
     layer's pooled states, ``parts`` the layer in which it grows most; ``tokens`` of both texts
     without special ones, ``unknown`` those of them that are not in its vocabulary ([UNK]);
     ``labels`` of both texts with their probabilities, for a model with a classification head.
@@ -250,6 +269,8 @@ class PairInModel:
     tokens: int = 0
     unknown: int = 0
     labels: tuple[tuple[str, float], ...] = ()
+    percentile_low: float | None = None
+    percentile_high: float | None = None
 
     @property
     def doubt(self) -> str:
@@ -325,7 +346,10 @@ class Pairs(SequenceResult[Pair], items="pairs", brief="names"):
 
         pair, numbers = (
             ("row", "a", "b", "kind"),
-            ("name", "cosine", "change", "percentile", "parts"),
+            (
+                *("name", "cosine", "change"),
+                *("percentile", "percentile_low", "percentile_high", "parts"),
+            ),
         )
         rows = [
             [getattr(one, name) for name in pair] + [getattr(model, name) for name in numbers]

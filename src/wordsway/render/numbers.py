@@ -85,13 +85,14 @@ def percent(share: float, count: int = 2) -> str:
     return f"{digits(100 * share, count)} %"
 
 
-def whole_percent(value: float | None) -> str:
-    """A value that is in percent already; – for a missing one.
+def whole_percent(value: float | None, low: float | None = None, high: float | None = None) -> str:
+    """A value that is in percent already, with its interval; – for a missing one.
 
-    >>> whole_percent(12.5), whole_percent(None)
-    ('12 %', '–')
+    >>> whole_percent(12.5), whole_percent(35.0, 26.4, 44.8), whole_percent(None)
+    ('12 %', '35 % (26–45)', '–')
     """
-    return "–" if value is None else f"{value:.0f} %"
+    ends = "" if low is None or high is None else f" ({low:.0f}–{high:.0f})"
+    return "–" if value is None else f"{value:.0f} %{ends}"
 
 
 def spread(error: float) -> str:

@@ -444,10 +444,7 @@ def percent(share: float | None) -> str:
 
 def _above(score: KindScore) -> str:
     """The mean percentile of meaning-changing edits, with its interval."""
-    if score.percentile is None or score.percentile_low is None or score.percentile_high is None:
-        return "–"
-    ends = f"{score.percentile_low:.0f}–{score.percentile_high:.0f}"
-    return f"{score.percentile:.0f} % ({ends})"
+    return whole_percent(score.percentile, score.percentile_low, score.percentile_high)
 
 
 def _layers(score: LevelScore) -> str:

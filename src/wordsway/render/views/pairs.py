@@ -17,7 +17,8 @@ SHOWN = 40
 MEANINGS = {
     "cosine": EXPLAINED["cosine"],
     "change": EXPLAINED["change"],
-    "percentile": "The share of random real words in the same place that move the embedding less. "
+    "percentile": "The share of random real words in the same place that move the embedding less, "
+    "with its 95 % interval over the drawn words. "
     "They are inserted for an insertion, and replace as many tokens for a replacement: percentiles "
     "of edits of different length are not comparable.",
     "parts in": EXPLAINED["parts"],
@@ -30,7 +31,12 @@ NUMBERS = (
     b.Column("cosine", cell=lambda row: number(row["cosine"])),
     b.Column("", "bar", cell=lambda row: b.Bar(max(0.0, row["cosine"]), 1.0)),
     b.Column("change", cell=lambda row: number(row["change"])),
-    b.Column("percentile", cell=lambda row: whole_percent(row["percentile"])),
+    b.Column(
+        "percentile",
+        cell=lambda row: whole_percent(
+            row["percentile"], row.get("percentile_low"), row.get("percentile_high")
+        ),
+    ),
 )
 
 
