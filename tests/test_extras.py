@@ -172,6 +172,16 @@ def test_the_workflow_tries_every_target_on_every_version_that_is_promised():
     assert f"python: [{quoted}]" in workflow and "target: [check, test, docs, dist]" in workflow
 
 
+def test_a_corpus_is_not_fetched_without_the_libraries_of_its_model(monkeypatch, capsys):
+    from wordsway.cli.app import run
+
+    opened: list[str] = []
+    monkeypatch.setattr("wordsway.core.errors.find_spec", lambda name: None)
+    monkeypatch.setattr("wordsway.studies.corpus_texts.open_corpus", opened.append)
+    assert run(["measure", "--map", "raf", "--n", "12", "--d", "16", "--data", "imdb"]) != 0
+    assert "[models]" in capsys.readouterr().err and not opened
+
+
 def test_an_installation_names_what_is_large():
     from tools.install import progress
 

@@ -13,12 +13,12 @@ import torch
 
 from wordsway import data
 from wordsway.core.checks import Count, Seed, validated
-from wordsway.core.errors import InputError
+from wordsway.core.errors import InputError, needs
 from wordsway.core.progress import Progress, silent
 from wordsway.core.sample import Sample, float64, rescaled
 from wordsway.core.seeds import generator
 from wordsway.models import Embedder
-from wordsway.models.files import locate
+from wordsway.models.files import LIBRARIES, locate
 from wordsway.studies.texts import Drawn, TextOptions, split
 from wordsway.text import Corpus, Text, draw
 from wordsway.text import corpus as open_corpus
@@ -159,6 +159,7 @@ def _drawn(
     """The draws of a corpus, a model and a seed, shared by all sizes that allow it."""
     key = (name, context, seed, n, options, stamp(name, options))
     if key not in _DRAWS:
+        needs("models", *LIBRARIES)  # before the corpus is fetched
         source, model = source_and_model(name, options)
         texts = open_corpus(source, **options.columns, progress=progress)
         embedder = Embedder(model, options.layer, context=context, progress=progress)
