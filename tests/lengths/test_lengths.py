@@ -21,7 +21,6 @@ from wordsway.auditing.background import Place
 from wordsway.auditing.encoder import encoder_for
 from wordsway.cli.app import run
 from wordsway.core.errors import InputError
-from wordsway.core.result import json_text
 from wordsway.lengths.length import LengthRequest
 from wordsway.lengths.responses import responses
 from wordsway.lengths.result import Invisible, Length, ModelLength, _crossing
@@ -202,7 +201,7 @@ def test_few_texts_have_no_claim_and_one_has_no_interval(texts: int):
     assert "half of the changed texts have" not in plain
     assert plain.count("20 texts or more are needed") == 1
     assert "20 texts or more" not in shown(full)
-    document = json.loads(json_text(found.to_dict()))
+    document = found.to_dict()
     point, law = document["models"][0]["curves"][0]["points"][0], document["laws"][0]
     for one, value in ((point, "change"), (law, "exponent")):
         ends = (one["low"], one["high"])

@@ -257,7 +257,7 @@ class ModelLength:
                         "high": exponent.high if exponent else None,
                         "error": law.error,
                         "best": law.law == curve.best,
-                        "begins": json_value(law.begins) if law.law == curve.best else None,
+                        "begins": law.begins if law.law == curve.best else None,
                     }
                 )
         return rows
@@ -331,7 +331,8 @@ class Length(SequenceResult[ModelLength], items="models", brief="data host windo
         return [(model.name, reason) for model in self.every for reason in model.failed]
 
     def to_dict(self) -> dict[str, Any]:
-        return super().to_dict() | {"laws": [row for model in self.every for row in model.laws()]}
+        laws = [row for model in self.every for row in model.laws()]
+        return super().to_dict() | {"laws": json_value(laws)}
 
     def frame(self) -> pandas.DataFrame:
         """A data frame with one row per model, text, edit and window."""
