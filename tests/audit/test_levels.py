@@ -190,7 +190,7 @@ def test_models_that_cannot_be_told_apart_share_a_rank() -> None:
         one for one in found.differences if {one.first, one.second} == {"_words", "_words_again"}
     )
     assert same.difference == 0 and same.low < 0 < same.high
-    assert same.identical and "have the same score on each of these 79" in str(same)
+    assert same.identical and "have the same score on every text (79 texts)" in str(same)
     assert not any(one.identical for one in found.differences if one is not same)
 
 

@@ -34,6 +34,7 @@ import numpy as np
 
 from wordsway.auditing.changes import EditEffect
 from wordsway.auditing.edits.edit import Edit
+from wordsway.core.format import count
 from wordsway.core.result import json_fields, json_value
 
 T = TypeVar("T")
@@ -637,18 +638,18 @@ class Difference:
     def __str__(self) -> str:
         both = f"{self.score}: {self.first} and {self.second}"
         if self.identical:
-            return f"{both} have the same score on each of these {self.texts:,} texts."
+            return f"{both} have the same score on every text ({count(self.texts, 'text')})."
         if self.score.startswith("flips.") and self.certain:
             more, other = (self.first, self.second)[:: 1 if self.low > 0 else -1]
             low, size, high = sorted(map(abs, (self.low, self.difference, self.high)))
             where = {"flip": " where expected", "stay": " where not expected"}.get(self.should, "")
             return (
                 f"{self.score}: {more} changes more labels than {other}{where}: by {size:.2f} "
-                f"({low:.2f} to {high:.2f}) on {self.texts:,} texts."
+                f"({low:.2f} to {high:.2f}) on {count(self.texts, 'text')}."
             )
         ends = f"{self.difference:+.2f} ({self.low:+.2f} to {self.high:+.2f})"
         said = "differ by" if self.certain else "cannot be told apart:"
-        return f"{both} {said} {ends} on {self.texts:,} texts."
+        return f"{both} {said} {ends} on {count(self.texts, 'text')}."
 
 
 def difference(

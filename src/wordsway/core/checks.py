@@ -289,8 +289,8 @@ _NAMES: dict[Any, str] = {
 def described(hint: Any) -> str:
     """An annotation in words.
 
-    >>> described(Several[str] | None), described(Effort)
-    ('a list of strings that is not empty or None', 'a finite number between 0.01 and 1000')
+    >>> described(Several[str] | None), described(list[list[str]])
+    ('a list of strings that is not empty or None', 'a list of lists of strings')
     """
     origin, inner = get_origin(hint), get_args(hint)
     if origin is Annotated:
@@ -299,7 +299,8 @@ def described(hint: Any) -> str:
         return " or ".join(dict.fromkeys(map(described, inner)))
     if origin in (Sequence, Iterable, tuple, list):
         entry = described(inner[0])
-        return f"a list of {entry.removeprefix('a ')}s" if " or " not in entry else "a list"
+        noun, *rest = entry.removeprefix("a ").partition(" of ")
+        return f"a list of {noun}s{''.join(rest)}" if " or " not in entry else "a list"
     kind = origin or hint
     if kind in _NAMES:
         return _NAMES[kind]

@@ -1,4 +1,4 @@
-"""Human-readable bytes and seconds."""
+"""Human-readable bytes, seconds and counts."""
 
 from __future__ import annotations
 
@@ -30,3 +30,11 @@ def format_seconds(seconds: float) -> str:
         if whole < 3600
         else f"{whole // 3600} h {whole % 3600 // 60} min"
     )
+
+
+def count(items: int, noun: str) -> str:
+    """
+    >>> count(1, "trial"), count(1200, "word")
+    ('1 trial', '1,200 words')
+    """
+    return f"{items:,} {noun}{'' if items == 1 else 's'}"

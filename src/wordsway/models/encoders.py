@@ -33,6 +33,7 @@ import numpy as np
 import torch
 
 from wordsway.core.errors import InputError, WordswayError, first_line
+from wordsway.core.format import count
 from wordsway.core.progress import Progress, silent
 from wordsway.models.memory import (
     is_class_of_sentence_transformers,
@@ -125,7 +126,8 @@ def _answer(name: str, function: Callable[[Any], Any], inputs: list[Any]) -> np.
         raise
     except Exception as error:  # the user's code may raise anything
         raise WordswayError(
-            f"{name} failed on {len(inputs)} texts ({type(error).__name__}: {first_line(error)})"
+            f"{name} failed on {count(len(inputs), 'text')} "
+            f"({type(error).__name__}: {first_line(error)})"
         ) from error
     try:
         vectors = _dense(answer)

@@ -113,14 +113,6 @@ def times(value: float | None) -> str:
     return "–" if value is None else f"{digits(value, 3)}×"
 
 
-def count(items: int, noun: str) -> str:
-    """
-    >>> count(1, "trial"), count(1200, "word")
-    ('1 trial', '1,200 words')
-    """
-    return f"{items:,} {noun}{'' if items == 1 else 's'}"
-
-
 def share(value: float, top: float) -> float:
     """value / top within [0, 1]; 0 where that means nothing.
 

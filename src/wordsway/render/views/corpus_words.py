@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from wordsway.core.chart import Chart, Curve, Panel
+from wordsway.core.format import count
 from wordsway.probing.corpus import CorpusWords
 from wordsway.probing.targets import named, sized
 from wordsway.render import blocks as b
-from wordsway.render.numbers import count, largest, number, spread, times
+from wordsway.render.numbers import largest, number, spread, times
 from wordsway.render.views.common import provenance
 from wordsway.render.views.sweep import tally_line
 

@@ -12,12 +12,12 @@ from wordsway.auditing.result import MORE_TEXTS
 from wordsway.auditing.scores import FEW
 from wordsway.core.chart import Chart, Curve, Panel, ReferenceLine
 from wordsway.core.escape import shortened
-from wordsway.core.format import format_seconds
+from wordsway.core.format import count, format_seconds
 from wordsway.core.laws import Laws
 from wordsway.lengths.result import Length, LengthCurve, LengthPoint, ModelLength
 from wordsway.lengths.windows import LIGHT, MIXED, ROLES, YOURS
 from wordsway.render import blocks as b
-from wordsway.render.numbers import count, number, percent
+from wordsway.render.numbers import number, percent
 from wordsway.render.views.common import band, provenance
 
 #: Read-outs that are drawn over layers, in tables and pictures that only the page shows.

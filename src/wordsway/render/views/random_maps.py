@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from wordsway.core.chart import Chart, Panel, PointSeries
-from wordsway.core.format import format_bytes, format_seconds
+from wordsway.core.format import count, format_bytes, format_seconds
 from wordsway.intervals import CONVERGED, LONGER, Sensitivity, WordSensitivity
 from wordsway.learning.results import (
     FLIPPED,
@@ -23,7 +23,7 @@ from wordsway.learning.results import (
 from wordsway.maps.average import AverageChange
 from wordsway.maps.proof import Verification
 from wordsway.render import blocks as b
-from wordsway.render.numbers import at_least, at_most, count, digits, largest, number
+from wordsway.render.numbers import at_least, at_most, digits, largest, number
 from wordsway.render.views.common import provenance
 from wordsway.studies.flips import FlipTrials, learning_of
 from wordsway.studies.forecast import Forecast
