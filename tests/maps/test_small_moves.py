@@ -40,7 +40,9 @@ def test_shares_that_underflow_have_no_bound(temperature: float) -> None:
     for seed in range(40):
         phi = ws.Attention(d=8, seed=100 + seed, temperature=temperature)
         X, radius, i = ws.Sample.gaussian(n=6, d=8, seed=seed), 1.0, seed % 6
-        bound = small_move_bound(phi.view(X).layer, i, radius)
+        layer = phi.view(X).layer
+        assert isinstance(layer, Layer)
+        bound = small_move_bound(layer, i, radius)
         noise = torch.Generator().manual_seed(seed)
         moves = torch.nn.functional.normalize(torch.randn(500, 8, generator=noise).double())
         texts = X.X.repeat(500, 1, 1)
