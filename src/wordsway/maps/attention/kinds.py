@@ -182,7 +182,7 @@ PRESETS = (
     preset(
         "multi-head",
         "multi-head attention",
-        "Softmax attention with Q, K, V, O ~ N(0, 1/d) and eight heads (fewer if d is odd).",
+        "Softmax attention with Q, K, V, O ~ N(0, 1/d) and gcd(d, 8) heads: eight if 8 divides d.",
         lambda d: {"heads": math.gcd(d, 8)},
     ),
     preset(
