@@ -187,8 +187,8 @@ class ProbeOptions:
         None,
         "Tier to measure: mean-local (mean over small changes), local (worst small change), "
         "real-words (replacement by real words) or curve (largest change up to each reach); may "
-        "be repeated. Default: the first three for short texts; mean-local, and real-words for "
-        "some words, for long texts; mean-local for a corpus.",
+        "be repeated. Default: for short texts the first three; for long texts mean-local, and "
+        "real-words for some words; for a corpus mean-local.",
         "--tier",
     )
     reach: float | None = option(

@@ -25,8 +25,9 @@ class Place {
   constructor(main, given) {
     this.state = given;
     this.status = new Status(() => { if (this.asked) this.listen(...this.asked); else location.reload(); });
-    main.replaceChildren(h("h1", {}, "Is a rewording closer than a change of meaning?"),
-      h("p", { class: "lead" }, "Each text has a rewording with the same meaning and a small edit that changes the meaning. A model that represents meaning places the rewording closer to the text."), this.status.element);
+    this.title = h("h1", {}, "Is a rewording closer than a change of meaning?");
+    this.lead = h("p", { class: "lead" }, "Each text has a rewording with the same meaning and a small edit that changes the meaning. A model that represents meaning places the rewording closer to the text.");
+    main.replaceChildren(this.title, this.lead, this.status.element);
   }
 
   build(known, models) {
@@ -50,10 +51,13 @@ class Place {
     this.thresholds = h("div", { class: "scroll leaderboard" });
     this.spots = h("div", { class: "spots" });
     this.about = h("div", { class: "headline" });
-    this.result = h("div", { class: "result", hidden: true }, this.about, h("p", { class: "soft" }, known.wording.what),
-      h("h2", {}, "By level"), this.leaderboard, h("p", { class: "soft" }, known.levels.map((one) => `${one.title}: ${one.about} `), `matched overlap: ${known.wording.matched} Scores above 0.5 are orange, scores below are blue; names of baselines are grey.`),
-      h("h2", { class: "gap" }, "By kind of change"), this.byKind, h("h2", { class: "gap" }, "Errors if a cosine threshold decides which texts mean the same"), this.thresholds,
-      h("h2", { class: "gap" }, "Blind spots"), h("p", { class: "soft" }, "Edits that change the meaning, but move the model less than an edit of the same text that preserves the meaning."), this.spots, this.exports.element);
+    this.what = h("p", { class: "soft" });
+    this.levels = h("p", { class: "soft" });
+    // An audit of labels has neither thresholds nor blind spots.
+    this.ofMeaning = h("div", {}, h("h2", { class: "gap" }, "Errors if a cosine threshold decides which texts mean the same"), this.thresholds,
+      h("h2", { class: "gap" }, "Blind spots"), h("p", { class: "soft" }, "Edits that change the meaning, but move the model less than an edit of the same text that preserves the meaning."), this.spots);
+    this.result = h("div", { class: "result", hidden: true }, this.about, this.what, h("h2", {}, "By level"), this.leaderboard, this.levels,
+      h("h2", { class: "gap" }, "By kind of change"), this.byKind, this.ofMeaning, this.exports.element);
     this.status.element.before(this.folders, this.start);
     this.status.element.after(this.result);
     this.list();
@@ -97,9 +101,15 @@ class Place {
 
   draw(result) {
     const short = (model) => model.name.split("/").at(-1);
+    const labels = result.target === "logits";
+    const wording = this.known.wording[labels ? "label" : "meaning"];
+    this.title.textContent = wording.title;
+    this.what.textContent = wording.what;
+    this.levels.textContent = `${wording.levels.map((one) => `${one.title}: ${one.about} `).join("")}matched overlap: ${wording.matched} Scores above 0.5 are orange, scores below are blue; names of baselines are grey.`;
+    this.lead.hidden = this.ofMeaning.hidden = labels;
     const baselines = result.baselines ?? [];
     const every = [...result.models, ...baselines];
-    const levels = this.known.levels.filter((one) => every.some((model) => model.levels[one.name]));
+    const levels = wording.levels.filter((one) => every.some((model) => model.levels[one.name]));
     const kinds = [...new Set(result.models.flatMap((model) => model.kinds.map((one) => one.kind)))];
     this.about.replaceChildren(...result.models.map((model) => h("p", {}, h("b", {}, h("bdi", {}, short(model))), ` ${model.verdict ?? ""}`)), ...(result.differences ?? []).map((one) => h("p", {}, one.said)),
       h("p", { class: "soft" }, `${result.texts.toLocaleString("en")} texts (${DATA[result.data] ?? result.data}), seed ${result.seed}; change measured by ${result.target === "cosine" ? "1 − cosine of the embeddings" : `the relative change of ${result.target}`}`));
@@ -111,7 +121,7 @@ class Place {
     };
     const table = (heads, rows) => h("table", {}, h("thead", {}, h("tr", {}, heads.map((head, at) => h("th", { class: at ? "num" : "", title: head.about ?? null }, head.title)))), h("tbody", {}, rows));
     const name = (model) => h("th", { scope: "row" }, model.rank && result.models.length > 1 ? `${model.rank}. ` : "", h("bdi", { class: baselines.includes(model) ? "soft" : "" }, short(model)));
-    this.leaderboard.replaceChildren(table([{ title: "model" }, ...levels, { title: "matched overlap", about: this.known.wording.matched }],
+    this.leaderboard.replaceChildren(table([{ title: "model" }, ...levels, { title: "matched overlap", about: wording.matched }],
       every.map((model) => h("tr", {}, name(model), levels.map((one) => cell(model.levels[one.name])), cell(model.matched)))));
     this.byKind.replaceChildren(table([{ title: "kind of change" }, ...every.map((model) => ({ title: short(model) }))],
       kinds.map((kind) => h("tr", {}, h("th", { scope: "row" }, kind, h("span", { class: "soft why" }, this.known.kinds.find((one) => one.name === kind)?.about ?? "")), every.map((model) => cell(model.kinds.find((one) => one.kind === kind)?.levels[result.level]))))));
