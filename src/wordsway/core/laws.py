@@ -354,7 +354,9 @@ def slope(n: Any, lower: Any, upper: Any = None, *, texts: Any = None) -> Slope:
     −0.51 [−0.60, −0.32]
     """
     sizes, low, high = _curves(n, lower, upper)
-    drawn = None if texts is None else np.ravel(texts).tolist()
+    drawn = None if texts is None else np.asarray(texts, dtype=object).ravel().tolist()
+    if drawn is not None and len(drawn) != low.size:
+        raise InputError(f"a text for each of {low.size} trials", len(drawn), "name them all")
     fits = [
         fit_slope(sizes.ravel().tolist(), one.ravel().tolist(), drawn)
         for one in _ends(sizes, low, high)
