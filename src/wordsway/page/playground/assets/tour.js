@@ -39,9 +39,8 @@ export const STEPS = [
     pin: "worst",
     say: (m) =>
       "S is the change for the worst Δ up to the length of the word. A search over all 32 " +
-      `dimensions found this Δ, with a change of ${rounded(m.worst)}. Less attention ` +
-      "changes more here because few rows give nearly all of theirs: the word’s own 98 % " +
-      "instead of 16 %, two others 87–89 % instead of 53–56 %. Could there be a worse one? " +
+      `dimensions found this Δ, with a change of ${rounded(m.worst)}. Less attention in the mean ` +
+      "changes more here: few rows give it, but nearly all of theirs. Could there be a worse one? " +
       `Not beyond ${rounded(m.ceiling)}: that ceiling is proved for every Δ. S lies between the two.`,
   },
   {
