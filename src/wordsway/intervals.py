@@ -572,6 +572,8 @@ def _verified(
             return bound, proved
         except WordswayError as error:
             refused = error
+            if isinstance(error, InputError):  # no proof can be written, with any slack
+                break
     _log.warning("no proof: %s (certificate: %s)", refused, bound.kind if bound else "none")
     return bound, None
 

@@ -20,6 +20,7 @@ from wordsway.paper.figure import OPEN
 from wordsway.paper.sensitivity_curves import CLAIMS, judge_slope, theory_curves
 from wordsway.studies.cells import Cell
 from wordsway.studies.request import Request
+from wordsway.studies.tables import text_of
 
 #: Limits of one cell: features times rows, and bytes; larger ones need the command line.
 MOST_SIZE, MOST_BYTES = 3e6, 3 * 2**30
@@ -164,8 +165,7 @@ def claims(requests: list[Request], store: Store, trials: int) -> list[dict[str,
     for label, some in by_label(requests).items():
         cells = [(one.n, found) for one in some for found in _outputs(one, store, trials)]
         n, lower = [length for length, _ in cells], [found["lower"] for _, found in cells]
-        texts = [(one.get("text") or {}).get("id", one["sample_seed"]) for _, one in cells]
-        slope = fit_slope(n, lower, texts)
+        slope = fit_slope(n, lower, [text_of(found) for _, found in cells])
         measured = "needs two values of n and three trials" if slope is None else f"slope {slope}"
         request, claim, rule, verdict = some[0], "none in the paper", "–", "–"
         if request.map in CLAIMS and request.options.keys() <= {"depth"}:

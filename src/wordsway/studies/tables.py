@@ -102,8 +102,13 @@ def _changed(texts: Mapping[str, Any]) -> str:
     return ", ".join(f"{name}={value}" for name, value in found.items())
 
 
+def text_of(outputs: Mapping[str, Any]) -> Any:
+    """The text of a cell: its id, or the seed of a Gaussian one."""
+    return (outputs.get("text") or {}).get("id", outputs["sample_seed"])
+
+
 def texts_of(cells: pandas.DataFrame) -> list[Any] | None:
-    """The text of every cell: its id, or the seed of a Gaussian one; None if it is not recorded."""
+    """`text_of` every cell of a table; None if it is not recorded."""
     if "sample_seed" not in cells:
         return None
     seeds = cells["sample_seed"].astype(object)
