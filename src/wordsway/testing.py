@@ -28,7 +28,8 @@ from wordsway.core.errors import InputError, first_line
 from wordsway.models.encoders import BlackBox, PairScorer, opened, with_vectors
 from wordsway.models.heads import saved_with
 from wordsway.models.probe import Probe
-from wordsway.probing.targets import LogitsTarget, cosine_distance
+from wordsway.probing.relative import cosine_distance
+from wordsway.probing.targets import LogitsTarget
 
 #: A text, a rewording of it, and a change of its meaning.
 Case = tuple[str, str, str]

@@ -16,24 +16,26 @@ import wordsway as ws
 from wordsway.auditing.background import Place
 from wordsway.auditing.cases import Case, collect, several
 from wordsway.auditing.changes import EditEffect, changes_of
+from wordsway.auditing.differences import difference
 from wordsway.auditing.edits.edit import Edit, EnglishSentence
 from wordsway.auditing.encoder import encoder_for, word_overlap
+from wordsway.auditing.flips import flip_scores
+from wordsway.auditing.retrieval import paired_accuracy
 from wordsway.auditing.scores import (
     MATCHED,
     Measured,
-    best_threshold,
     by_overlap,
     cosines,
-    difference,
-    equal_error,
-    flip_scores,
     level_scores,
     matched_overlap,
-    paired_accuracy,
+    text_shares,
+)
+from wordsway.auditing.thresholds import (
+    best_threshold,
+    equal_error,
     rejected_shares,
     separates,
     strict_threshold,
-    text_shares,
     threshold_at,
 )
 from wordsway.core.errors import InputError

@@ -31,8 +31,9 @@ from wordsway.core.errors import InputError
 from wordsway.models.files import ModelFiles
 from wordsway.models.probe import Probe
 from wordsway.probing.corpus import TextJob
+from wordsway.probing.relative import cosine_distance
 from wordsway.probing.request import WordsRequest
-from wordsway.probing.targets import cosine_distance, target_of
+from wordsway.probing.targets import target_of
 
 
 def changes(

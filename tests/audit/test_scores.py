@@ -21,6 +21,7 @@ import tiny
 from examples import audit
 from wordsway.auditing.audit import places_of
 from wordsway.auditing.background import background, place_of
+from wordsway.auditing.blind_spots import blind_spots, closer_changes
 from wordsway.auditing.cases import Case, Cases, collect
 from wordsway.auditing.changes import EditEffect, changes_of
 from wordsway.auditing.edits import TURNING
@@ -36,19 +37,11 @@ from wordsway.auditing.retrieval import (
     retrieval,
     same_answers,
 )
-from wordsway.auditing.scores import (
-    Measured,
-    blind_spots,
-    closer_changes,
-    heard_and_lost,
-    intervals,
-    kind_score,
-    level_score,
-)
+from wordsway.auditing.scores import Measured, heard_and_lost, intervals, kind_score, level_score
 from wordsway.core.errors import InputError
 from wordsway.models.files import ModelName
 from wordsway.models.probe import Probe
-from wordsway.probing.targets import relative
+from wordsway.probing.relative import relative
 
 
 def edit(kind: str, after: str, role: str = "turning", text: str = "It is good.") -> Edit:

@@ -23,22 +23,16 @@ from experiment_examples import (
 )
 from probed import words_of
 from wordsway.auditing.background import place_of
+from wordsway.auditing.blind_spots import BlindSpot
 from wordsway.auditing.changes import EditEffect
 from wordsway.auditing.edits.edit import Edit
+from wordsway.auditing.flips import FlipScore
 from wordsway.auditing.pairs import Pair, PairInModel, Pairs
 from wordsway.auditing.result import Audit, ModelAudit
 from wordsway.auditing.retrieval import RankMove, Retrieval
-from wordsway.auditing.scores import (
-    BlindSpot,
-    FlipScore,
-    KindScore,
-    LevelScore,
-    Measured,
-    OverlapBin,
-    Score,
-    Threshold,
-)
+from wordsway.auditing.scores import KindScore, LevelScore, Measured, OverlapBin, Score
 from wordsway.auditing.table import RefusedRow
+from wordsway.auditing.thresholds import Threshold
 from wordsway.core.chart import Chart, Curve, Panel, PointSeries, ReferenceLine, Tiles
 from wordsway.core.reading import Token, word_spans
 from wordsway.core.result import Result

@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from wordsway.auditing.blind_spots import blind_spots
 from wordsway.auditing.cases import Case, Cases, collect
 from wordsway.auditing.changes import EditedText, EditEffect, changes_of, tokens_of
 from wordsway.auditing.encoder import (
@@ -22,6 +23,7 @@ from wordsway.auditing.encoder import (
     word_means,
     word_overlap,
 )
+from wordsway.auditing.flips import flip_scores
 from wordsway.auditing.result import (
     LABELS,
     Audit,
@@ -32,7 +34,13 @@ from wordsway.auditing.result import (
     headline_level,
     parse_gate,
 )
-from wordsway.auditing.retrieval import RankMove, documents_of, rank_moves, retrieval
+from wordsway.auditing.retrieval import (
+    RankMove,
+    documents_of,
+    paired_accuracy,
+    rank_moves,
+    retrieval,
+)
 from wordsway.auditing.running import (
     EditsJob,
     Effects,
@@ -45,20 +53,15 @@ from wordsway.auditing.running import (
     stored_effects,
 )
 from wordsway.auditing.scores import (
-    THRESHOLDS,
     Measured,
-    blind_spots,
     by_overlap,
     cosines,
-    equal_error,
-    flip_scores,
     kind_score,
     level_scores,
     matched_overlap,
-    paired_accuracy,
-    threshold_at,
 )
 from wordsway.auditing.table import RefusedRow
+from wordsway.auditing.thresholds import THRESHOLDS, equal_error, threshold_at
 from wordsway.core.checks import FilePath, Natural, Several, takes, validated
 from wordsway.core.errors import InputError, WordswayError
 from wordsway.core.escape import csv_frame

@@ -13,7 +13,7 @@ import torch
 from wordsway.auditing.background import Place, background
 from wordsway.auditing.encoder import AnyEncoder, ScoringEncoder
 from wordsway.core.errors import InputError
-from wordsway.probing.targets import cosine_distance, relative
+from wordsway.probing.relative import cosine_distance, relative
 
 #: A text, the places of its edits, and the number of leading edits to compare with random words.
 EditedText = tuple[str, Sequence[Place], int]

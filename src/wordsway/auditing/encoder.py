@@ -20,12 +20,8 @@ from wordsway.models.encoders import BlackBox, PairScorer, TextEncoder, opened
 from wordsway.models.heads import saved_with
 from wordsway.models.probe import Probe
 from wordsway.probing.black_boxes import are_shares, checked_target, class_name, distances_of
-from wordsway.probing.targets import (
-    LogitsTarget,
-    PooledTarget,
-    same_width,
-    target_in,
-)
+from wordsway.probing.relative import same_width
+from wordsway.probing.targets import LogitsTarget, PooledTarget, target_in
 from wordsway.text.clean import checked
 
 log = logging.getLogger("wordsway")

@@ -16,30 +16,29 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from wordsway.auditing.blind_spots import BlindSpot, closer_changes
+from wordsway.auditing.differences import Difference, difference
+from wordsway.auditing.flips import FlipScore, Share
 from wordsway.auditing.retrieval import RankMove, Retrieval, same_answers
 from wordsway.auditing.scores import (
     FEW,
     LEVELS,
-    BlindSpot,
-    Difference,
-    FlipScore,
     KindScore,
     LevelScore,
     Measured,
     OverlapBin,
     Score,
-    Share,
+    cosines,
+    median_cosine,
+)
+from wordsway.auditing.table import OWN, RETRIEVAL, RefusedRow
+from wordsway.auditing.thresholds import (
     Threshold,
     best_threshold,
-    closer_changes,
-    cosines,
-    difference,
-    median_cosine,
     rejected_shares,
     separates,
     strict_threshold,
 )
-from wordsway.auditing.table import OWN, RETRIEVAL, RefusedRow
 from wordsway.core.errors import InputError
 from wordsway.core.result import SequenceResult, json_fields, json_value
 

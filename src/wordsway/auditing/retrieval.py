@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 import torch
 
+from wordsway.auditing.blind_spots import distinct
 from wordsway.auditing.edits import RULES
 from wordsway.auditing.edits.edit import Edit
 from wordsway.auditing.encoder import AnyEncoder, BlackBoxEncoder
-from wordsway.auditing.scores import Measured, distinct, intervals
+from wordsway.auditing.scores import Measured, Score, intervals, text_shares
 from wordsway.auditing.table import LONGEST, read_table
 from wordsway.core.errors import InputError
 from wordsway.core.progress import Progress, silent
@@ -155,3 +156,14 @@ def embedded(
 def _last(encoder: AnyEncoder, texts: Sequence[str]) -> torch.Tensor:
     vectors: torch.Tensor = encoder.pooled(encoder.tokens(texts))  # type: ignore[arg-type]
     return vectors[:, -1]
+
+
+def paired_accuracy(measured: Sequence[Measured]) -> Score | None:
+    """The share of pairs of queries that both find their own document, as NevIR counts it."""
+    rows: dict[str, list[bool]] = {}
+    for (name, _), (share, *_) in text_shares(measured, "rewording").items():
+        row, _, query = name.partition(" query ")
+        if query:
+            rows.setdefault(row, []).append(share == 1.0)
+    pairs = [[float(all(both))] for both in rows.values() if len(both) == 2]
+    return intervals(np.array(pairs))[0] if pairs else None

@@ -25,19 +25,16 @@ of all T + z² shares. Its width is positive even if all T shares are equal.
 from __future__ import annotations
 
 import itertools
-import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from wordsway.auditing.changes import EditEffect
 from wordsway.auditing.edits.edit import Edit
-from wordsway.core.format import count
 from wordsway.core.result import json_fields, json_value
 
-T = TypeVar("T")
 #: The 97.5 % quantile of a normal variable.
 Z = 1.959964
 #: With fewer texts a score is shown with its interval, but not mentioned in the summary.
@@ -58,10 +55,6 @@ LEVELS: dict[str, Callable[[Edit], bool]] = {
 MATCHED = 0.1
 #: Bins of the overlap of the change minus that of the rewording.
 BINS = (-1.0, -MATCHED, MATCHED, 0.3, 0.5, 1.0)
-#: Cosine thresholds: texts with at least this cosine count as the same.
-THRESHOLDS = (0.70, 0.75, 0.80, 0.85, 0.90, 0.95, 0.97, 0.98, 0.99)
-#: The share of changes that a strict threshold accepts, at most, and the steps of 1.
-STRICT, STEPS = 0.05, 10_000
 Compared = Callable[[Edit, Edit], bool]
 
 
@@ -201,21 +194,6 @@ def by_overlap(measured: Sequence[Measured]) -> tuple[OverlapBin, ...]:
     return tuple(found)
 
 
-@dataclass(frozen=True)
-class Threshold:
-    """The errors if texts with at least this cosine count as the same: the share of changed texts
-    that are accepted and of reworded texts that are rejected, with their 95 % intervals.
-    """
-
-    threshold: float
-    accepted_changes: float
-    accepted_low: float
-    accepted_high: float
-    rejected_rewordings: float
-    rejected_low: float
-    rejected_high: float
-
-
 Cosines = list[list[float]]
 
 
@@ -235,118 +213,6 @@ def cosines(measured: Sequence[Measured], kind: str | None = None) -> tuple[Cosi
 def median_cosine(found: Cosines) -> float | None:
     """The median of all cosines; None if there are none."""
     return float(np.median(np.concatenate(found))) if found else None
-
-
-def threshold_at(tau: float, changed: Cosines, kept: Cosines) -> Threshold:
-    """Return both errors at one threshold: means over texts, with the intervals over texts.
-
-    >>> found = threshold_at(0.9, [[0.95], [0.8]], [[0.97, 0.92], [0.5, 0.99]])
-    >>> found.accepted_changes, found.rejected_rewordings
-    (0.5, 0.25)
-    """
-    (accepted,) = intervals(np.array([[np.mean(np.array(one) >= tau)] for one in changed]))
-    (rejected,) = intervals(np.array([[np.mean(np.array(one) < tau)] for one in kept]))
-    ends = (rejected.auc, rejected.low, rejected.high)
-    return Threshold(tau, accepted.auc, accepted.low, accepted.high, *ends)
-
-
-def equal_error(changed: Cosines, kept: Cosines) -> Threshold | None:
-    """Return the threshold at which both errors are closest to each other; None if they differ by
-    more than ½ there, as those of a model with one vector for all texts do.
-
-    Accepted changes fall with the threshold and rejected rewordings rise; both change only at
-    measured cosines, so these are the candidates.
-    """
-    candidates, accepted, rejected = _errors(changed, kept)
-    apart = np.abs(accepted - rejected)
-    best = int(np.argmin(apart))
-    return threshold_at(_simplest(candidates, best), changed, kept) if apart[best] <= 0.5 else None
-
-
-@dataclass(frozen=True)
-class BestThreshold(Threshold):
-    """The threshold with the least ``sum`` of both errors, with the 95 % interval of this sum."""
-
-    sum: float
-    sum_low: float
-    sum_high: float
-
-
-def best_threshold(changed: Cosines, kept: Cosines) -> BestThreshold:
-    """Return the threshold with the least sum of both errors, 1 for one that decides by chance.
-
-    >>> best_threshold([[0.8], [0.9]], [[0.85], [0.95]]).sum
-    0.5
-    """
-    candidates, accepted, rejected = _errors(changed, kept)
-    tau = _simplest(candidates, int(np.argmin(accepted + rejected)))
-    halves = [
-        [(np.mean(np.array(some) >= tau) + np.mean(np.array(others) < tau)) / 2]
-        for some, others in zip(changed, kept, strict=True)
-    ]
-    (half,) = intervals(np.array(halves))
-    ends = (2 * half.auc, 2 * half.low, 2 * half.high)
-    both = threshold_at(tau, changed, kept)
-    return BestThreshold(**vars(both), sum=ends[0], sum_low=ends[1], sum_high=ends[2])
-
-
-def rejected_shares(measured: Sequence[Measured], tau: float) -> dict[str, float | None]:
-    """The shares of light and of heavy rewordings below a threshold, over texts that have a change
-    and such a rewording; None without these.
-    """
-    found = {}
-    for level in ("light", "heavy"):
-        kept = [text.keeping(level) for text in measured if text.with_role("turning")]
-        shares = [np.mean([one.cosine < tau for _, one in some]) for some in kept if some]
-        found[f"rejected_{level}"] = float(np.mean(shares)) if shares else None
-    return found
-
-
-def strict_threshold(changed: Cosines, kept: Cosines) -> Threshold | None:
-    """Return the smallest threshold, in `STEPS` steps of 1, that accepts at most `STRICT` of the
-    changes; None if 1 accepts more.
-    """
-    step = np.floor(np.concatenate(changed) * STEPS)
-    # Two steps: rounding of the product may put a cosine below its own step.
-    above = np.unique([step + 1, step + 2]) / STEPS
-    for tau in above[above <= 1]:
-        if np.mean([np.mean(np.array(one) >= tau) for one in changed]) <= STRICT:
-            return threshold_at(float(tau), changed, kept)
-    return None
-
-
-def separates(equal: Threshold | None, best: BestThreshold) -> bool | None:
-    """Whether a threshold works: not if half or more of either kind are wrong where both errors are
-    equal; None if the interval of their least sum includes 1.
-    """
-    wrong = 1.0 if equal is None else (equal.accepted_changes + equal.rejected_rewordings) / 2
-    if wrong >= 0.5:
-        return False
-    return True if best.sum_high < 1 else None
-
-
-def _simplest(candidates: np.ndarray, at: int) -> float:
-    """The number with the fewest decimal places that is at most a candidate and above the one
-    before it: both errors are the same at all these numbers.
-    """
-    most = float(candidates[at])
-    before = float(candidates[at - 1]) if at else most - 1
-    rounded = (math.floor(most * 10**places) / 10**places for places in range(1, 17))
-    return next((one for one in rounded if before < one <= most), most)
-
-
-def _errors(changed: Cosines, kept: Cosines) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Every measured cosine, with the share of changes accepted and of rewordings rejected."""
-    candidates = np.unique(np.concatenate([*changed, *kept]))
-    accepted, reworded = (
-        np.mean([_share_from(one, candidates) for one in some], axis=0) for some in (changed, kept)
-    )
-    return candidates, accepted, 1 - reworded
-
-
-def _share_from(values: Sequence[float], candidates: np.ndarray) -> np.ndarray:
-    """The share of values that are at least each candidate."""
-    return 1 - np.searchsorted(np.sort(values), candidates, "left") / len(values)
 
 
 @dataclass(frozen=True)
@@ -474,208 +340,3 @@ def _percentile(
 def _mean(values: Sequence[float | None]) -> float | None:
     known = [value for value in values if value is not None]
     return float(np.mean(known)) if known else None
-
-
-@dataclass(frozen=True)
-class BlindSpot:
-    """A meaning-changing edit that moves the model less than a meaning-preserving one."""
-
-    kind: str
-    text: str
-    edited: str
-    start: int
-    before: str
-    after: str
-    change: float
-    percentile: float | None
-    keeping: str
-    keeping_text: str
-    keeping_before: str
-    keeping_after: str
-    keeping_change: float
-
-    @property
-    def ratio(self) -> float:
-        """How many times further the meaning-preserving edit moves the model."""
-        return self.keeping_change / max(self.change, 1e-12)
-
-
-def closer_changes(measured: Sequence[Measured]) -> tuple[int, int, int]:
-    """The number of meaning-changing edits that move the model less than a meaning-preserving edit
-    of the same text, of those that have one to compare with, and of the `distinct` former ones.
-    """
-    closer = [
-        any(other.value > change.value for _, other in kept)
-        for text in measured
-        if (kept := text.with_role("keeping"))
-        for _, change in text.with_role("turning")
-    ]
-    return sum(closer), len(closer), len(blind_spots(measured, None))
-
-
-def blind_spots(measured: Sequence[Measured], count: int | None = 10) -> tuple[BlindSpot, ...]:
-    """Return the meaning-changing edits that move the model least, each with a meaning-preserving
-    edit of the same text that moves it more: the one with the largest overlap.
-    """
-    found = []
-    for text in measured:
-        for edit, change in text.with_role("turning"):
-            further = [pair for pair in text.with_role("keeping") if pair[1].value > change.value]
-            if further:
-                other, most = max(further, key=lambda pair: (pair[0].overlap, pair[1].value))
-                about = (edit.kind, edit.text, edit.edited, edit.start, edit.before, edit.after)
-                beside = (other.kind, other.edited, other.before, other.after, most.value)
-                found.append(BlindSpot(*about, change.value, change.percentile, *beside))
-    found.sort(key=lambda spot: (-spot.ratio, spot.text))
-    return tuple(distinct(found, lambda spot: spot, count))
-
-
-def distinct(found: Iterable[T], edit_of: Callable[[T], Any], count: int | None) -> list[T]:
-    """Return the first ``count`` items; no text and no pair of words occurs twice."""
-    chosen: list[T] = []
-    seen: set[object] = set()
-    for item in found:
-        edit = edit_of(item)
-        words = (edit.before.lower(), edit.after.lower())
-        if edit.text not in seen and words not in seen:
-            chosen.append(item)
-            seen |= {edit.text, words}
-    return chosen[:count]
-
-
-@dataclass(frozen=True)
-class FlipScore:
-    """How often edits of one kind change the label of a classifier, with the 95 % interval over
-    texts; ``should`` is "flip" or "stay" for kinds that should or should not, "" for others.
-    """
-
-    kind: str
-    should: str
-    texts: int
-    flips: float
-    low: float
-    high: float
-
-    @property
-    def changed(self) -> int:
-        """The number of labels that change."""
-        return round(self.flips * self.texts)
-
-    def share(self, what: str) -> Share:
-        """The share of labels that change ("flips") or that do not ("stays")."""
-        if what == "flips":
-            return Share(self.texts, self.flips, self.low, self.high)
-        return Share(self.texts, 1 - self.flips, 1 - self.high, 1 - self.low)
-
-
-@dataclass(frozen=True)
-class Share:
-    """A share of texts with its 95 % interval, as a gate compares it."""
-
-    texts: int
-    score: float
-    low: float
-    high: float
-
-
-def flip_scores(
-    measured: Sequence[Measured], flip: Sequence[str], stay: Sequence[str]
-) -> tuple[FlipScore, ...]:
-    """Return the share of changed labels per kind; meaning-preserving edits should change none."""
-    found: dict[tuple[str, str], list[float]] = {}
-    for text in measured:
-        for edit, effect in zip(text.edits, text.changes, strict=True):
-            if effect.flips is not None:
-                stays = edit.role == "keeping" or edit.kind in stay
-                should = "flip" if edit.kind in flip else "stay" if stays else ""
-                found.setdefault((edit.kind, should), []).append(float(effect.flips))
-    scores = []
-    order = {"flip": 0, "": 1, "stay": 2}
-    for (kind, should), values in sorted(found.items(), key=lambda one: order[one[0][1]]):
-        (one,) = intervals(np.array(values)[:, None])
-        scores.append(FlipScore(kind, should, len(values), one.auc, one.low, one.high))
-    return tuple(scores)
-
-
-def shares_of(measured: Sequence[Measured], score: str) -> dict[tuple[str, str], float]:
-    """The number of every text whose mean is a score: a_t of LEVEL or LEVEL.KIND, or for
-    "flips.KIND" the share of edits of that kind that change the label.
-    """
-    name, _, kind = score.partition(".")
-    if name != "flips":
-        return {key: one[0] for key, one in text_shares(measured, name, kind or None).items()}
-    found = {}
-    for text in measured:
-        both = zip(text.edits, text.changes, strict=True)
-        flips = [one.flips for edit, one in both if edit.kind == kind and one.flips is not None]
-        if flips:
-            found[text.id, text.text] = sum(flips) / len(flips)
-    return found
-
-
-@dataclass(frozen=True)
-class Difference:
-    """A score of one model minus that of another on the same texts, with its 95 % interval;
-    ``identical`` if every text has the same score in both. ``score`` names it: LEVEL or flips.KIND,
-    where ``should`` is that of the `FlipScore`.
-    """
-
-    first: str
-    second: str
-    texts: int
-    difference: float
-    low: float
-    high: float
-    identical: bool = False
-    score: str = "rewording"
-    should: str = ""
-
-    @property
-    def certain(self) -> bool:
-        """Whether the interval excludes 0."""
-        return self.low > 0 or self.high < 0
-
-    def __str__(self) -> str:
-        both = f"{self.score}: {self.first} and {self.second}"
-        if self.identical:
-            return f"{both} have the same score on every text ({count(self.texts, 'text')})."
-        if self.score.startswith("flips.") and self.certain:
-            more, other = (self.first, self.second)[:: 1 if self.low > 0 else -1]
-            low, size, high = sorted(map(abs, (self.low, self.difference, self.high)))
-            where = {"flip": " where expected", "stay": " where not expected"}.get(self.should, "")
-            return (
-                f"{self.score}: {more} changes more labels than {other}{where}: by {size:.2f} "
-                f"({low:.2f} to {high:.2f}) on {count(self.texts, 'text')}."
-            )
-        ends = f"{self.difference:+.2f} ({self.low:+.2f} to {self.high:+.2f})"
-        said = "differ by" if self.certain else "cannot be told apart:"
-        return f"{both} {said} {ends} on {count(self.texts, 'text')}."
-
-
-def difference(
-    first: tuple[str, Sequence[Measured]], second: tuple[str, Sequence[Measured]], score: str
-) -> Difference | None:
-    """Return the paired difference of two models in a score; None if they have no common text.
-
-    The differences a_t − b_t ∈ [−1, 1] are mapped to [0, 1], where `intervals` applies.
-    """
-    one, two = (shares_of(measured, score) for _, measured in (first, second))
-    both = [key for key in one if key in two]
-    if not both:
-        return None
-    moved = np.array([[(one[key] - two[key] + 1) / 2] for key in both])
-    (found,) = intervals(moved)
-    middle, low, high = (2 * value - 1 for value in (found.auc, found.low, found.high))
-    same = bool((moved == 0.5).all())
-    return Difference(first[0], second[0], len(both), middle, low, high, same, score)
-
-
-def paired_accuracy(measured: Sequence[Measured]) -> Score | None:
-    """The share of pairs of queries that both find their own document, as NevIR counts it."""
-    rows: dict[str, list[bool]] = {}
-    for (name, _), share in shares_of(measured, "rewording").items():
-        row, _, query = name.partition(" query ")
-        if query:
-            rows.setdefault(row, []).append(share == 1.0)
-    pairs = [[float(all(both))] for both in rows.values() if len(both) == 2]
-    return intervals(np.array(pairs))[0] if pairs else None

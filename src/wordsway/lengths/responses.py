@@ -24,7 +24,7 @@ from wordsway.core.errors import InputError
 from wordsway.core.reading import word_spans
 from wordsway.models.probe import Probe
 from wordsway.probing.differences import common, common_end
-from wordsway.probing.targets import cosine_distance, relative
+from wordsway.probing.relative import cosine_distance, relative
 
 READ_OUTS = ("rows", "mean", "first", "last")
 #: A text in its window, and the places of its edits.

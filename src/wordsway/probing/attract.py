@@ -36,8 +36,8 @@ from wordsway.probing.attention import (
     head_numbers,
     layer_among,
 )
+from wordsway.probing.gradients import check_differentiable
 from wordsway.probing.moves import MEMORY, profiles
-from wordsway.probing.targets import check_differentiable
 from wordsway.text.clean import checked
 
 if TYPE_CHECKING:

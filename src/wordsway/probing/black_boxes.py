@@ -24,9 +24,10 @@ from wordsway.models.encoders import BlackBox, TextEncoder
 from wordsway.models.probe import EncodedText
 from wordsway.probing.candidates import TextPlace, cased
 from wordsway.probing.real_words import RealWords, known_words, order_of, shuffled, summarised
+from wordsway.probing.relative import cosine_distance, relative
 from wordsway.probing.request import SwapRequest, WordsRequest
 from wordsway.probing.results import Swap, Swaps, Words, WordSway
-from wordsway.probing.targets import Outcome, cosine_distance, relative
+from wordsway.probing.targets import Outcome
 
 #: The tier that needs vectors alone.
 TIER = "real-words"

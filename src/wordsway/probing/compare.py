@@ -29,7 +29,7 @@ from wordsway.probing.differences import (
     line_up,
     word_edits,
 )
-from wordsway.probing.targets import chosen_scaling, row_weights
+from wordsway.probing.relative import chosen_scaling, row_weights
 from wordsway.text.clean import text_with_words
 
 if TYPE_CHECKING:

@@ -15,7 +15,8 @@ from wordsway.core.reading import Word
 from wordsway.core.seeds import generator
 from wordsway.core.vectors import exactly_inside
 from wordsway.models.probe import EncodedText, Probe
-from wordsway.probing.targets import Target, chosen_scaling, row_weights
+from wordsway.probing.relative import chosen_scaling, row_weights
+from wordsway.probing.targets import Target
 
 #: Tokens of a batch beyond which it gets no faster, and bytes that a search may use in addition to
 #: the model by default.

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from wordsway.auditing.blind_spots import BlindSpot
 from wordsway.auditing.edits import RULES
 from wordsway.auditing.edits.edit import Edit
 from wordsway.auditing.encoder import OVERLAP
 from wordsway.auditing.result import EXPLAINED, Audit, ModelAudit
 from wordsway.auditing.retrieval import same_answers
-from wordsway.auditing.scores import FEW, BlindSpot, KindScore, LevelScore
+from wordsway.auditing.scores import FEW, KindScore, LevelScore
 from wordsway.core.chart import Chart, Panel, PointSeries, ReferenceLine
 from wordsway.core.escape import shortened
 from wordsway.core.format import format_seconds

@@ -1,0 +1,64 @@
+"""Labels: how often does an edit change the label of a classifier?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from wordsway.auditing.scores import Measured, intervals
+
+
+@dataclass(frozen=True)
+class FlipScore:
+    """How often edits of one kind change the label of a classifier, with the 95 % interval over
+    texts; ``should`` is "flip" or "stay" for kinds that should or should not, "" for others.
+    """
+
+    kind: str
+    should: str
+    texts: int
+    flips: float
+    low: float
+    high: float
+
+    @property
+    def changed(self) -> int:
+        """The number of labels that change."""
+        return round(self.flips * self.texts)
+
+    def share(self, what: str) -> Share:
+        """The share of labels that change ("flips") or that do not ("stays")."""
+        if what == "flips":
+            return Share(self.texts, self.flips, self.low, self.high)
+        return Share(self.texts, 1 - self.flips, 1 - self.high, 1 - self.low)
+
+
+@dataclass(frozen=True)
+class Share:
+    """A share of texts with its 95 % interval, as a gate compares it."""
+
+    texts: int
+    score: float
+    low: float
+    high: float
+
+
+def flip_scores(
+    measured: Sequence[Measured], flip: Sequence[str], stay: Sequence[str]
+) -> tuple[FlipScore, ...]:
+    """Return the share of changed labels per kind; meaning-preserving edits should change none."""
+    found: dict[tuple[str, str], list[float]] = {}
+    for text in measured:
+        for edit, effect in zip(text.edits, text.changes, strict=True):
+            if effect.flips is not None:
+                stays = edit.role == "keeping" or edit.kind in stay
+                should = "flip" if edit.kind in flip else "stay" if stays else ""
+                found.setdefault((edit.kind, should), []).append(float(effect.flips))
+    scores = []
+    order = {"flip": 0, "": 1, "stay": 2}
+    for (kind, should), values in sorted(found.items(), key=lambda one: order[one[0][1]]):
+        (one,) = intervals(np.array(values)[:, None])
+        scores.append(FlipScore(kind, should, len(values), one.auc, one.low, one.high))
+    return tuple(scores)

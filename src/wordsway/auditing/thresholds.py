@@ -1,0 +1,145 @@
+"""Cosine thresholds: which changes and which rewordings does a duplicate filter accept?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from wordsway.auditing.scores import Cosines, Measured, intervals
+
+#: Cosine thresholds: texts with at least this cosine count as the same.
+THRESHOLDS = (0.70, 0.75, 0.80, 0.85, 0.90, 0.95, 0.97, 0.98, 0.99)
+
+
+#: The share of changes that a strict threshold accepts, at most, and the steps of 1.
+STRICT, STEPS = 0.05, 10_000
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """The errors if texts with at least this cosine count as the same: the share of changed texts
+    that are accepted and of reworded texts that are rejected, with their 95 % intervals.
+    """
+
+    threshold: float
+    accepted_changes: float
+    accepted_low: float
+    accepted_high: float
+    rejected_rewordings: float
+    rejected_low: float
+    rejected_high: float
+
+
+def threshold_at(tau: float, changed: Cosines, kept: Cosines) -> Threshold:
+    """Return both errors at one threshold: means over texts, with the intervals over texts.
+
+    >>> found = threshold_at(0.9, [[0.95], [0.8]], [[0.97, 0.92], [0.5, 0.99]])
+    >>> found.accepted_changes, found.rejected_rewordings
+    (0.5, 0.25)
+    """
+    (accepted,) = intervals(np.array([[np.mean(np.array(one) >= tau)] for one in changed]))
+    (rejected,) = intervals(np.array([[np.mean(np.array(one) < tau)] for one in kept]))
+    ends = (rejected.auc, rejected.low, rejected.high)
+    return Threshold(tau, accepted.auc, accepted.low, accepted.high, *ends)
+
+
+def equal_error(changed: Cosines, kept: Cosines) -> Threshold | None:
+    """Return the threshold at which both errors are closest to each other; None if they differ by
+    more than ½ there, as those of a model with one vector for all texts do.
+
+    Accepted changes fall with the threshold and rejected rewordings rise; both change only at
+    measured cosines, so these are the candidates.
+    """
+    candidates, accepted, rejected = _errors(changed, kept)
+    apart = np.abs(accepted - rejected)
+    best = int(np.argmin(apart))
+    return threshold_at(_simplest(candidates, best), changed, kept) if apart[best] <= 0.5 else None
+
+
+@dataclass(frozen=True)
+class BestThreshold(Threshold):
+    """The threshold with the least ``sum`` of both errors, with the 95 % interval of this sum."""
+
+    sum: float
+    sum_low: float
+    sum_high: float
+
+
+def best_threshold(changed: Cosines, kept: Cosines) -> BestThreshold:
+    """Return the threshold with the least sum of both errors, 1 for one that decides by chance.
+
+    >>> best_threshold([[0.8], [0.9]], [[0.85], [0.95]]).sum
+    0.5
+    """
+    candidates, accepted, rejected = _errors(changed, kept)
+    tau = _simplest(candidates, int(np.argmin(accepted + rejected)))
+    halves = [
+        [(np.mean(np.array(some) >= tau) + np.mean(np.array(others) < tau)) / 2]
+        for some, others in zip(changed, kept, strict=True)
+    ]
+    (half,) = intervals(np.array(halves))
+    ends = (2 * half.auc, 2 * half.low, 2 * half.high)
+    both = threshold_at(tau, changed, kept)
+    return BestThreshold(**vars(both), sum=ends[0], sum_low=ends[1], sum_high=ends[2])
+
+
+def rejected_shares(measured: Sequence[Measured], tau: float) -> dict[str, float | None]:
+    """The shares of light and of heavy rewordings below a threshold, over texts that have a change
+    and such a rewording; None without these.
+    """
+    found = {}
+    for level in ("light", "heavy"):
+        kept = [text.keeping(level) for text in measured if text.with_role("turning")]
+        shares = [np.mean([one.cosine < tau for _, one in some]) for some in kept if some]
+        found[f"rejected_{level}"] = float(np.mean(shares)) if shares else None
+    return found
+
+
+def strict_threshold(changed: Cosines, kept: Cosines) -> Threshold | None:
+    """Return the smallest threshold, in `STEPS` steps of 1, that accepts at most `STRICT` of the
+    changes; None if 1 accepts more.
+    """
+    step = np.floor(np.concatenate(changed) * STEPS)
+    # Two steps: rounding of the product may put a cosine below its own step.
+    above = np.unique([step + 1, step + 2]) / STEPS
+    for tau in above[above <= 1]:
+        if np.mean([np.mean(np.array(one) >= tau) for one in changed]) <= STRICT:
+            return threshold_at(float(tau), changed, kept)
+    return None
+
+
+def separates(equal: Threshold | None, best: BestThreshold) -> bool | None:
+    """Whether a threshold works: not if half or more of either kind are wrong where both errors are
+    equal; None if the interval of their least sum includes 1.
+    """
+    wrong = 1.0 if equal is None else (equal.accepted_changes + equal.rejected_rewordings) / 2
+    if wrong >= 0.5:
+        return False
+    return True if best.sum_high < 1 else None
+
+
+def _simplest(candidates: np.ndarray, at: int) -> float:
+    """The number with the fewest decimal places that is at most a candidate and above the one
+    before it: both errors are the same at all these numbers.
+    """
+    most = float(candidates[at])
+    before = float(candidates[at - 1]) if at else most - 1
+    rounded = (math.floor(most * 10**places) / 10**places for places in range(1, 17))
+    return next((one for one in rounded if before < one <= most), most)
+
+
+def _errors(changed: Cosines, kept: Cosines) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Every measured cosine, with the share of changes accepted and of rewordings rejected."""
+    candidates = np.unique(np.concatenate([*changed, *kept]))
+    accepted, reworded = (
+        np.mean([_share_from(one, candidates) for one in some], axis=0) for some in (changed, kept)
+    )
+    return candidates, accepted, 1 - reworded
+
+
+def _share_from(values: Sequence[float], candidates: np.ndarray) -> np.ndarray:
+    """The share of values that are at least each candidate."""
+    return 1 - np.searchsorted(np.sort(values), candidates, "left") / len(values)
