@@ -24,11 +24,11 @@ MEANINGS = {
     "tokens": "Tokens that the word is made of.",
     "mean local": "How strongly {target} responds to small random moves of the word, on average "
     "over directions and uses (change per change of the word, both relative).",
-    "±": "One standard error of the mean over uses; of a word with one use, that of its number. "
+    "±": "One standard error of the mean over uses, or of the number itself for one use. "
     "Words that differ by less than two of them cannot be told apart.",
     "largest": "The mean local of the use with the largest one.",
-    "rank share": "The share of the words of its text that move it less; the word itself counts as "
-    "half.",
+    "rank share": "The share of its text's words with a smaller mean local; the word itself counts "
+    "as half.",
 }
 REAL_WORDS = (
     "How far {target} moves, {size}, when a random real word with the same number of tokens "

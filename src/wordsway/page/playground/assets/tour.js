@@ -39,9 +39,10 @@ export const STEPS = [
     pin: "worst",
     say: (m) =>
       "S is the change for the worst Δ up to the length of the word. A search over all 32 " +
-      `dimensions found this Δ, with a change of ${rounded(m.worst)}. Less attention in the mean ` +
-      "changes more here: few rows give it, but nearly all of theirs. Could there be a worse one? " +
-      `Not beyond ${rounded(m.ceiling)}: that ceiling is proved for every Δ. S lies between the two.`,
+      `dimensions found this Δ, with a change of ${rounded(m.worst)}. It attracts less attention ` +
+      "on average but changes more: a few rows give nearly all of theirs. Could there be a worse " +
+      `one? Not beyond ${rounded(m.ceiling)}: that ceiling is proved for every Δ. S lies between ` +
+      "the two.",
   },
   {
     title: "Fully connected features have fixed weights",
