@@ -160,6 +160,7 @@ def test_a_click_tells_everything_about_a_word(tab, small_model):
     from wordsway.auditing.pairs import pairs
     from wordsway.probing.swap import swap
     from wordsway.probing.words import words
+    from wordsway.render.numbers import whole_percent
 
     opened(tab, small_model)
     tab.click(".w[data-index='3']")
@@ -188,6 +189,9 @@ def test_a_click_tells_everything_about_a_word(tab, small_model):
     (pair,) = pairs(TEXT, other, str(small_model))
     tab.wait_for_selector(".result[data-state=done]")
     assert f": {pair.models[0].cosine:.3f}." in tab.locator(".plainly").first.inner_text()
+    (told,) = pair.models
+    shown = whole_percent(told.percentile, told.percentile_low, told.percentile_high)
+    assert f" {shown} of random words" in tab.locator(".plainly").first.inner_text()
     assert parse_qs(urlsplit(tab.url).query)["other"] == [other]
     tab.reload()
     tab.wait_for_selector(".w.differs")

@@ -16,6 +16,7 @@ from wordsway.probing.request import WordsRequest
 from wordsway.probing.results import Swaps, Words
 from wordsway.probing.swap import swap
 from wordsway.probing.words import measure
+from wordsway.render.numbers import whole_percent
 from wordsway.render.views.words import tier_numbers, words_data
 
 #: Real words that are listed for one word.
@@ -62,7 +63,9 @@ def _between(texts: list[str], ask: dict[str, Any], state: WorkerState) -> Itera
             return
         state.answers.keep(key, found.pairs[0].models[0])
     one = state.answers.values[key]
-    yield {"kind": "pair", "cosine": one.cosine, "percentile": one.percentile}
+    ends = one.percentile_low, one.percentile_high
+    shown = None if one.percentile is None else whole_percent(one.percentile, *ends)
+    yield {"kind": "pair", "cosine": one.cosine, "percentile": shown}
 
 
 def _key(ask: dict[str, Any]) -> str:

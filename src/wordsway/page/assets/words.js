@@ -145,7 +145,7 @@ class Place extends HeatMap {
 
   // The similarity of the two texts, compared with random words in the same place.
   drawBetween({ cosine, percentile }) {
-    const less = percentile === null ? "" : ` ${percentile.toFixed(0)} % of random words in the same place change the embedding less.`;
+    const less = percentile === null ? "" : ` ${percentile} of random words in the same place change the embedding less; in brackets: the 95 % interval.`;
     this.between.replaceChildren("Cosine similarity of the two texts: ", h("b", {}, cosine.toFixed(3)), `.${less} Words that differ are underlined.`);
     this.between.hidden = false;
   }
