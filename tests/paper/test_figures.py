@@ -14,8 +14,8 @@ from experiment_examples import reproduction
 from pages import printed
 from wordsway.core.errors import InputError
 from wordsway.engine.store import Record, Store
-from wordsway.page.theory import claims
-from wordsway.paper.figure import Sources
+from wordsway.page.theory import MAP_COLOURS, claims, series
+from wordsway.paper.figure import OPEN, Sources
 from wordsway.paper.ingredients import INGREDIENTS, OPTIONS, QUESTIONS
 from wordsway.paper.learned_flips import LearnedFlips
 from wordsway.paper.lengths import LengthStudy
@@ -278,6 +278,16 @@ def test_the_page_judges_slopes_as_the_figures_do(tmp_path: Path) -> None:
     assert [row["rule"] for row in rows] == [*rules, "–"]
     assert rows[0]["claim"] == FIGURES["3.1"].findings(curves(0.0))[0].claim
     assert all("1.50 times" in row["measured"] for row in rows)
+    two = claims([one for one in requests if one.n != 20], store, 4)
+    assert {row["verdict"] for row in two} == {OPEN, "–"}
+    assert not [row for row in two if "[" in row["measured"]]
+
+
+def test_the_page_tells_sets_of_options_apart(tmp_path: Path) -> None:
+    requests = [Request("rf", 10, 8, {"activation": one}) for one in ("relu", "tanh", "erf")]
+    drawn = series([Request("raf", 10, 8), *requests], Store(tmp_path), 1)
+    assert len({one["colour"] for one in drawn}) == 4
+    assert not {one["colour"] for one in drawn[2:]} & set(MAP_COLOURS.values())
 
 
 def test_no_slope_comes_from_two_lengths() -> None:

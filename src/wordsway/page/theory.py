@@ -9,7 +9,6 @@ from typing import Any
 
 from wordsway.core.chart import Chart, Curve, Panel, ReferenceLine
 from wordsway.core.errors import InputError, WordswayError
-from wordsway.core.laws import fit_slope
 from wordsway.core.progress import part_of
 from wordsway.engine.provenance import provenance_of
 from wordsway.engine.store import Record, Store
@@ -17,7 +16,7 @@ from wordsway.engine.workers import work
 from wordsway.maps.registry import MAPS
 from wordsway.page.worker import WorkerState, file_event
 from wordsway.paper.figure import OPEN
-from wordsway.paper.sensitivity_curves import CLAIMS, judge_slope, theory_curves
+from wordsway.paper.sensitivity_curves import CLAIMS, judge_slope, series_slope, theory_curves
 from wordsway.studies.cells import Cell
 from wordsway.studies.request import Request
 from wordsway.studies.tables import text_of
@@ -40,6 +39,8 @@ MAP_COLOURS = {
     "multi-head": "#882255",
     "linear-attention": "#999933",
 }
+#: Of further sets of options of a map.
+OTHER_COLOURS = ("#7570B3", "#66A61E", "#E7298A")
 #: Of a map without its own colour.
 GREY = "#999999"
 
@@ -122,8 +123,13 @@ def requests_of(asked: dict[str, Any]) -> list[Request]:
 def series(requests: list[Request], store: Store, trials: int) -> list[dict[str, Any]]:
     """Mean S (± sd), certified bound and theory of each map, of the stored cells at every n."""
     found = []
+    drawn: set[str] = set()
+    spare = iter(OTHER_COLOURS)
     for label, some in by_label(requests).items():
-        one: dict[str, Any] = {"name": label, "colour": MAP_COLOURS.get(some[0].map, GREY)}
+        name = some[0].map
+        colour = next(spare, GREY) if name in drawn else MAP_COLOURS.get(name, GREY)
+        drawn.add(name)
+        one: dict[str, Any] = {"name": label, "colour": colour}
         one |= {name: [] for name in ("n", "mean", "sd", "upper", "trials")}
         for request in some:
             outputs = _outputs(request, store, trials)
@@ -161,12 +167,15 @@ def _outputs(request: Request, store: Store, trials: int) -> list[dict[str, Any]
 
 def claims(requests: list[Request], store: Store, trials: int) -> list[dict[str, str]]:
     """The paper's claim about each map and the slope of log S on log n, judged as in figures."""
+    import pandas
+
     rows = []
     for label, some in by_label(requests).items():
         cells = [(one.n, found) for one in some for found in _outputs(one, store, trials)]
         n, lower = [length for length, _ in cells], [found["lower"] for _, found in cells]
-        slope = fit_slope(n, lower, [text_of(found) for _, found in cells])
-        measured = "needs two values of n and three trials" if slope is None else f"slope {slope}"
+        drawn = {"sample_seed": [text_of(found) for _, found in cells]}
+        slope = series_slope(pandas.DataFrame({"n": n, "lower": lower} | drawn))
+        measured = "a slope needs three values of n" if slope is None else f"slope {slope}"
         request, claim, rule, verdict = some[0], "none in the paper", "–", "–"
         if request.map in CLAIMS and request.options.keys() <= {"depth"}:
             claim, verdict = CLAIMS[request.map], OPEN
