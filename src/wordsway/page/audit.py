@@ -22,7 +22,6 @@ from wordsway.models.files import ModelName, labels_of
 from wordsway.page.commands import call, line
 from wordsway.page.worker import WorkerState
 from wordsway.render.views.audit import (
-    LABEL_MEANINGS,
     LABEL_TITLE,
     LEVEL_MEANINGS,
     LEVEL_NAMES,
@@ -140,19 +139,15 @@ def audits_steps(request: dict[str, Any], state: WorkerState) -> Iterator[dict[s
         "audits": folders(state.audits),
         "kinds": [{"name": name, "about": RULES[name].about} for name in TURNING],
         "wording": {
-            "meaning": _wording(TITLE, WHAT, LEVEL_MEANINGS),
-            "label": _wording(LABEL_TITLE, WHAT_LABELS.format(below=""), LABEL_MEANINGS),
+            "meaning": {"title": TITLE, "what": WHAT},
+            "label": {"title": LABEL_TITLE, "what": WHAT_LABELS},
+            "matched": EXPLAINED["matched"],
+            "levels": [
+                {"name": name, "title": short, "about": LEVEL_MEANINGS[name]}
+                for name, short in LEVEL_NAMES.items()
+            ],
         },
     }
-
-
-def _wording(title: str, what: str, meanings: dict[str, str]) -> dict[str, Any]:
-    """What the page says of audits of meaning, or of a classifier's labels."""
-    levels = [
-        {"name": name, "title": short, "about": meanings[name]}
-        for name, short in LEVEL_NAMES.items()
-    ]
-    return {"title": title, "what": what, "levels": levels, "matched": EXPLAINED["matched"]}
 
 
 def audit_steps(request: dict[str, Any], state: WorkerState) -> Iterator[dict[str, Any]]:

@@ -102,9 +102,10 @@ class Place {
   draw(result) {
     const short = (model) => model.name.split("/").at(-1);
     const labels = result.target === "logits";
-    const wording = this.known.wording[labels ? "label" : "meaning"];
-    this.title.textContent = wording.title;
-    this.what.textContent = wording.what;
+    const { wording } = this.known;
+    const { title, what } = wording[labels ? "label" : "meaning"];
+    this.title.textContent = title;
+    this.what.textContent = what;
     this.levels.textContent = `${wording.levels.map((one) => `${one.title}: ${one.about} `).join("")}matched overlap: ${wording.matched} Scores above 0.5 are orange, scores below are blue; names of baselines are grey.`;
     this.lead.hidden = this.ofMeaning.hidden = labels;
     const baselines = result.baselines ?? [];

@@ -45,14 +45,6 @@ LEVEL_MEANINGS = {
     "heavy": "The same against rewordings of most words.",
     "rewording": EXPLAINED["rewording"],
 }
-#: The same for the labels of a classifier.
-LABEL_MEANINGS = LEVEL_MEANINGS | {
-    "small": "The share of comparisons in which an edit that may change the label moves the class "
-    "scores more than a small edit that should not (1: always; 0.5: the model does not separate "
-    "them). The level rewording compares with rewordings instead.",
-    "rewording": "The share of comparisons in which a rewording moves the class scores less than "
-    "an edit that may change the label.",
-}
 TITLE = "Is a rewording closer than a change of meaning?"
 LABEL_TITLE = "Do edits that may change the label move the class scores more?"
 AXIS = {
@@ -66,11 +58,10 @@ WHAT = (
     "never)."
 )
 WHAT_LABELS = (
-    "Each text has edits that may change the label and edits that should not{below}. The "
-    "score is the share of comparisons in which the former move the class scores more than the "
-    "latter (1: always, 0: never)."
+    "Each text has changes, edits that may alter the label, and edits that should not; what is "
+    "expected of each kind is below. The score is the share of comparisons in which the former "
+    "move the class scores more than the latter (1: always, 0: never)."
 )
-BELOW = "; what is expected of each kind is below"
 SWAPPED = (
     "Most changes share fewer words with their texts than the rewordings do: are the columns "
     "rewording and change swapped?"
@@ -107,7 +98,7 @@ def audit_view(audit: Audit) -> b.ResultView:
     labels = audit.target == "logits"
     blocks: list[b.Block] = [
         b.headline(_heading(audit)),
-        b.soft(WHAT_LABELS.format(below=BELOW) if labels else WHAT),
+        b.soft(WHAT_LABELS if labels else WHAT),
         *(b.failure(line) for line in audit.gate),
         *(b.plain(b.Span(one.name, "bold"), f" {audit.verdict(one)}") for one in audit.models),
         *(flips or [b.plain(str(one)) for one in audit.differences]),
@@ -198,11 +189,13 @@ def _levels(audit: Audit) -> b.Table:
     present = [level for level in LEVEL_NAMES if any(level in model.levels for model in every)]
     several = len(audit.models) > 1 and not any(model.flips for model in audit.models)
     labels = audit.target == "logits"
-    meanings = LABEL_MEANINGS if labels else LEVEL_MEANINGS
     columns = [
         *([b.Column("rank", meaning=EXPLAINED["rank"])] if several else []),
         b.Column("model", "text"),
-        *(b.Column(LEVEL_NAMES[one], meaning=meanings[one], optional=True) for one in present),
+        *(
+            b.Column(LEVEL_NAMES[one], meaning=LEVEL_MEANINGS[one], optional=True)
+            for one in present
+        ),
         b.Column("cosine: change", meaning=EXPLAINED["cosine_change"], optional=True),
         b.Column("cosine: rewording", meaning=EXPLAINED["cosine_rewording"], optional=True),
         b.Column("matched overlap", meaning=EXPLAINED["matched"], optional=True),
@@ -409,11 +402,10 @@ def _flips(audit: Audit) -> list[b.Block]:
 def _numbers(audit: Audit) -> list[b.Block]:
     """Every number of the comparison with harmless edits."""
     labels = audit.target == "logits"
-    more = (LABEL_MEANINGS if labels else LEVEL_MEANINGS)["small"]
     columns = [
         b.Column("kind", "text"),
         b.Column("model", "text"),
-        b.Column("reacts more", meaning=f"{more} In brackets: the 95 % interval."),
+        b.Column("reacts more", meaning=f"{EXPLAINED['auc']} In brackets: the 95 % interval."),
         b.Column(
             LABEL_ROLES["turning"] if labels else "change of meaning",
             meaning=EXPLAINED["median_turning"],
