@@ -15,6 +15,7 @@ from wordsway import testing
 from wordsway.auditing.result import Audit
 from wordsway.cli.app import run
 from wordsway.core.errors import InputError
+from wordsway.page import audit as page
 from wordsway.render.views.words import ranks
 
 ADJECTIVES = ("good", "funny", "kind", "great", "fine")
@@ -129,6 +130,12 @@ def test_classifiers_are_compared_by_their_labels(table: Path, capsys: Any) -> N
     assert "flips.notonly: " in shown and "rewording: " not in shown and "rank" not in shown
     audited([negated, negated_again], table).show()
     assert "no kind can be told apart (20 texts per kind)" in capsys.readouterr().out
+    on_page = page.read(table.parent.parent, table.parent.name)["flips"]
+    assert [row[:2] for row in on_page["rows"]] == [
+        (model.name, one.kind) for model in found for one in model.flips
+    ]
+    assert any(line.startswith(said) for line in on_page["said"])
+    assert all(cell in shown for row in on_page["rows"] for cell in row)
     edits = found.edits_frame()
     changed = edits[(edits.label != edits.edited_label) & (edits.model == "negated")]
     assert set(changed.kind) == {"negation", "notonly"} and len(changed) == 40

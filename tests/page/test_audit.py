@@ -34,6 +34,7 @@ SPOT: dict[str, Any] = {
     "keeping_text": "he was fine",
     "keeping_change": 0.2,
 }
+FLIPS = {"kind": "negation", "should": "?", "texts": 4, "flips": 0.5, "low": 0.1, "high": 0.9}
 MODEL = {
     "name": "minilm",
     "levels": {"rewording": LEVEL},
@@ -187,6 +188,7 @@ ODD = {
     "a score of text": changed("models", 0, "levels", "rewording", "score", value="high"),
     "no name": changed("models", 0, "name"),
     "a spot without text": changed("models", 0, "blind_spots", 0, "text"),
+    "flips of text": changed("models", 0, "flips", value=[FLIPS | {"flips": "all"}]),
     "no data": changed("data"),
     "texts of text": changed("texts", value="four"),
 }
@@ -200,6 +202,14 @@ def test_an_audit_of_an_odd_shape_is_one_clear_line(root, plain):
     ) as told:
         shown(root)
     assert "\n" not in str(told.value) and len(str(told.value)) < 300
+
+
+def test_the_labels_that_change_are_shown(root):
+    (root / "bad" / "audit.json").write_text(
+        json.dumps(changed("models", 0, "flips", value=[FLIPS]))
+    )
+    rows = shown(root)["result"]["flips"]["rows"]
+    assert rows == [("minilm", "negation", "–", "4", "50 %", "10–90 %")]
 
 
 def spoilt(score: str) -> dict[str, Any]:

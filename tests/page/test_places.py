@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shlex
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -155,6 +157,21 @@ def test_an_audit_is_started_and_shown(tab, small_model, served, tmp_path):
     assert tab.locator(".folders .chip[aria-current]").inner_text() == "tried/first"
     command = tab.locator(".code code").first.text_content()
     assert f"--model {small_model}" in command and "--kind negation --out" in command
+
+
+@pytest.mark.slow
+def test_the_labels_of_a_classifier_are_shown(tab, served):
+    """As on the saved page: labels that change instead of differences of distances."""
+    from examples import audit
+
+    options = served.process.args
+    folder = Path(options[options.index("--audits") + 1]) / "labels"
+    folder.mkdir()
+    (folder / "audit.json").write_text(replace(audit("a text"), target="logits").to_json())
+    tab.goto("/audit?folder=labels")
+    tab.wait_for_selector(".result[data-state=done]")
+    cells = tab.locator("table").first.locator("tbody tr").first.locator("th, td")
+    assert cells.all_inner_texts()[-4:] == ["change", "40", "61 %", "55–67 %"]
 
 
 @pytest.mark.slow

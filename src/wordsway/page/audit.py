@@ -15,13 +15,16 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from wordsway.auditing.audit import audit
+from wordsway.auditing.differences import Difference
 from wordsway.auditing.edits import RULES, TURNING
+from wordsway.auditing.flips import FlipScore
 from wordsway.auditing.result import EXPLAINED
 from wordsway.core.errors import InputError, WordswayError, first_line
 from wordsway.models.files import ModelName, labels_of
 from wordsway.page.commands import call, line
 from wordsway.page.worker import WorkerState
 from wordsway.render.views.audit import (
+    CHOICE,
     LABEL_TITLE,
     LEVEL_MEANINGS,
     LEVEL_NAMES,
@@ -29,6 +32,8 @@ from wordsway.render.views.audit import (
     WHAT,
     WHAT_LABELS,
     closer_sentence,
+    flip_lines,
+    flip_table,
     threshold_sentences,
 )
 
@@ -112,6 +117,7 @@ class StoredModel(_Stored):
     strict_threshold: StoredStrict | None = None
     closer_changes: StoredCloser | None = None
     blind_spots: list[StoredSpot] = []
+    flips: list[FlipScore] = []
     verdict: str = ""
     rank: Count = 0
 
@@ -124,6 +130,7 @@ class StoredAudit(_Stored):
     models: list[StoredModel]
     baselines: list[StoredModel] = []
     differences: list[StoredDifference] = []
+    flip_differences: list[Difference] = []
     level: str
     data: str
     texts: Count
@@ -272,6 +279,17 @@ def read(root: Path, name: str) -> dict[str, Any]:
             model["equal_sentence"] = said
         if closer := model.get("closer_changes"):
             model["closer_sentence"] = closer_sentence(closer)
+    flips = flip_table((model.name, model.flips) for model in stored.models)
+    if flips.rows:
+        found["flips"] = {
+            "said": flip_lines(stored.flip_differences),
+            "choice": CHOICE,
+            "heads": [
+                {"title": one.name, "about": one.meaning, "text": one.kind == "text"}
+                for one in flips.columns
+            ],
+            "rows": flips.rows,
+        }
     return found
 
 

@@ -51,13 +51,14 @@ class Place {
     this.thresholds = h("div", { class: "scroll leaderboard" });
     this.spots = h("div", { class: "spots" });
     this.about = h("div", { class: "headline" });
+    this.flips = h("div");
     this.what = h("p", { class: "soft" });
     this.levels = h("p", { class: "soft" });
     // An audit of labels has neither thresholds nor blind spots.
     this.ofMeaning = h("div", {}, h("h2", { class: "gap" }, "Errors if a cosine threshold decides which texts mean the same"), this.thresholds,
       h("h2", { class: "gap" }, "Blind spots"), h("p", { class: "soft" }, "Edits that change the meaning, but move the model less than an edit of the same text that preserves the meaning."), this.spots);
-    this.result = h("div", { class: "result", hidden: true }, this.about, this.what, h("h2", {}, "By level"), this.leaderboard, this.levels,
-      h("h2", { class: "gap" }, "By kind of change"), this.byKind, this.ofMeaning, this.exports.element);
+    this.scores = h("div", {}, h("h2", { class: "gap" }, "By level"), this.leaderboard, this.levels, h("h2", { class: "gap" }, "By kind of change"), this.byKind);
+    this.result = h("div", { class: "result", hidden: true }, this.about, this.what, this.flips, this.scores, this.ofMeaning, this.exports.element);
     this.status.element.before(this.folders, this.start);
     this.status.element.after(this.result);
     this.list();
@@ -112,7 +113,7 @@ class Place {
     const every = [...result.models, ...baselines];
     const levels = wording.levels.filter((one) => every.some((model) => model.levels[one.name]));
     const kinds = [...new Set(result.models.flatMap((model) => model.kinds.map((one) => one.kind)))];
-    this.about.replaceChildren(...result.models.map((model) => h("p", {}, h("b", {}, h("bdi", {}, short(model))), ` ${model.verdict ?? ""}`)), ...(result.differences ?? []).map((one) => h("p", {}, one.said)),
+    this.about.replaceChildren(...result.models.map((model) => h("p", {}, h("b", {}, h("bdi", {}, short(model))), ` ${model.verdict ?? ""}`)), ...(result.flips?.said ?? (result.differences ?? []).map((one) => one.said)).map((said) => h("p", {}, said)),
       h("p", { class: "soft" }, `${result.texts.toLocaleString("en")} texts (${DATA[result.data] ?? result.data}), seed ${result.seed}; change measured by ${result.target === "cosine" ? "1 − cosine of the embeddings" : `the relative change of ${result.target}`}`));
     const cell = (score) => {
       if (!score) return h("td", { class: "num" }, "–");
@@ -120,8 +121,12 @@ class Place {
       tint.style.setProperty("--share", Math.min(1, Math.abs(score.score - 0.5) * 2).toFixed(3));
       return h("td", { class: "num", title: `${score.texts} texts, median overlap ${score.overlap.toFixed(2)}` }, tint);
     };
-    const table = (heads, rows) => h("table", {}, h("thead", {}, h("tr", {}, heads.map((head, at) => h("th", { class: at ? "num" : "", title: head.about ?? null }, head.title)))), h("tbody", {}, rows));
-    const name = (model) => h("th", { scope: "row" }, model.rank && result.models.length > 1 ? `${model.rank}. ` : "", h("bdi", { class: baselines.includes(model) ? "soft" : "" }, short(model)));
+    const table = (heads, rows) => h("table", {}, h("thead", {}, h("tr", {}, heads.map((head, at) => h("th", { class: at && !head.text ? "num" : "", title: head.about ?? null }, head.title)))), h("tbody", {}, rows));
+    const name = (model) => h("th", { scope: "row" }, model.rank && result.models.length > 1 && !result.flips ? `${model.rank}. ` : "", h("bdi", { class: baselines.includes(model) ? "soft" : "" }, short(model)));
+    const flips = ({ heads, rows, choice }) => [h("h2", { class: "gap" }, "Labels that change"), h("p", { class: "soft" }, choice), h("div", { class: "scroll leaderboard tight" },
+      table(heads, rows.map((row) => h("tr", {}, row.map((cell, at) => h(at ? "td" : "th", { class: at && !heads[at].text ? "num" : "" }, h("bdi", {}, at ? cell : short({ name: cell }))))))))];
+    this.flips.replaceChildren(...(result.flips ? flips(result.flips) : []));
+    this.scores.hidden = !kinds.length;
     this.leaderboard.replaceChildren(table([{ title: "model" }, ...levels, { title: "matched overlap", about: wording.matched }],
       every.map((model) => h("tr", {}, name(model), levels.map((one) => cell(model.levels[one.name])), cell(model.matched)))));
     this.byKind.replaceChildren(table([{ title: "kind of change" }, ...every.map((model) => ({ title: short(model) }))],

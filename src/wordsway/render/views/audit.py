@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from wordsway.auditing.blind_spots import BlindSpot
+from wordsway.auditing.differences import Difference
 from wordsway.auditing.edits import RULES
 from wordsway.auditing.edits.edit import Edit
 from wordsway.auditing.encoder import OVERLAP
+from wordsway.auditing.flips import FlipScore
 from wordsway.auditing.result import EXPLAINED, Audit, ModelAudit
 from wordsway.auditing.retrieval import same_answers
 from wordsway.auditing.scores import FEW, KindScore, LevelScore
@@ -75,7 +77,7 @@ ACROSS = (
     "The score compares a change with rewordings of the same text. A threshold is one number for "
     "all texts, so it may fail where the score is high."
 )
-EXPECTED = {"flip": "change", "stay": "no change", "": "–"}
+EXPECTED = {"flip": "change", "stay": "no change"}
 CHOICE = (
     "What is expected of a kind is a choice, by default for sentiment; an edit such as big → small "
     "need not change the label. Choose kinds (--should-flip, --should-stay), or test your own "
@@ -359,14 +361,27 @@ def _share(share: float, low: float, high: float) -> str:
 
 def _flips(audit: Audit) -> list[b.Block]:
     """How often the labels of classifiers change, how far models differ, and changed labels."""
-    rows = [
-        (model.name, one.kind, EXPECTED[one.should], f"{one.texts:,}", percent(one.flips),
-         f"{100 * one.low:.0f}–{100 * one.high:.0f} %")
-        for model in audit.models
-        for one in model.flips
-    ]  # fmt: skip
-    if not rows:
+    table = flip_table((model.name, model.flips) for model in audit.models)
+    if not table.rows:
         return []
+    edits = [
+        (model.name, edit.kind, _in_place(edit), f"{one.label} → {one.edited_label}")
+        for model in audit.models
+        for text in model.measured
+        for edit, one in zip(text.edits, text.changes, strict=True)
+        if one.flips
+    ]
+    named = [*table.columns[:2], b.Column("edit", "prose"), b.Column("label", "text")]
+    return [
+        *map(b.plain, flip_lines(audit.flip_differences)),
+        b.Fold("Labels that change", [b.soft(CHOICE), table]),
+        b.Fold("Edits that change the label", [b.Table(named, edits, on_page=500)], open=False,
+               terminal=False),
+    ]  # fmt: skip
+
+
+def flip_table(models: Iterable[tuple[str, Sequence[FlipScore]]]) -> b.Table:
+    """How often edits of each kind change the labels of each classifier."""
     columns = [
         b.Column("model", "text"),
         b.Column("kind", "text"),
@@ -375,7 +390,17 @@ def _flips(audit: Audit) -> list[b.Block]:
         b.Column("flips", meaning=EXPLAINED["flips"]),
         b.Column("95 %"),
     ]
-    differences = audit.flip_differences
+    rows = [
+        (name, one.kind, EXPECTED.get(one.should, "–"), f"{one.texts:,}", percent(one.flips),
+         f"{100 * one.low:.0f}–{100 * one.high:.0f} %")
+        for name, flips in models
+        for one in flips
+    ]  # fmt: skip
+    return b.Table(columns, rows, shown=100)
+
+
+def flip_lines(differences: Sequence[Difference]) -> list[str]:
+    """How far classifiers differ in the labels that edits change."""
     lines = [str(one) for one in differences if one.certain]
     if lines and len(differences) > 1:
         lines.append(CHANCE.format(len(differences)))
@@ -383,20 +408,7 @@ def _flips(audit: Audit) -> list[b.Block]:
         counts = [one.texts for one in differences]
         ends = " to ".join(f"{one:,}" for one in sorted({min(counts), max(counts)}))
         lines = [f"flips: no kind can be told apart ({ends} texts per kind)."]
-    edits = [
-        (model.name, edit.kind, _in_place(edit), f"{one.label} → {one.edited_label}")
-        for model in audit.models
-        for text in model.measured
-        for edit, one in zip(text.edits, text.changes, strict=True)
-        if one.flips
-    ]
-    named = [*columns[:2], b.Column("edit", "prose"), b.Column("label", "text")]
-    return [
-        *map(b.plain, lines),
-        b.Fold("Labels that change", [b.soft(CHOICE), b.Table(columns, rows, shown=100)]),
-        b.Fold("Edits that change the label", [b.Table(named, edits, on_page=500)], open=False,
-               terminal=False),
-    ]  # fmt: skip
+    return lines
 
 
 def _numbers(audit: Audit) -> list[b.Block]:
