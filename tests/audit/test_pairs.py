@@ -135,7 +135,7 @@ def test_pooled_states_equal_the_naive_ones(architecture: str, tmp_path: Path) -
 
 
 def test_changes_equal_the_naive_ones(bert: Probe) -> None:
-    encoder = Encoder(bert)
+    encoder = Encoder(Probe(bert.source, dtype="float64"))
     text, edited = "the film was good", "the film was not good"
     (found,) = changes(encoder, text, [place_of(text, edited)], draws=20, seed=1)
     u, v = (encoder.pooled(encoder.tokens([one]))[0] for one in (text, edited))
@@ -186,13 +186,13 @@ def test_next_token_of_a_decoder(tmp_path: Path) -> None:
     torch.manual_seed(0)
     transformers.GPT2LMHeadModel(config).save_pretrained(tmp_path)
     tiny.tokenizer().save(str(tmp_path / "tokenizer.json"))
-    encoder = Encoder(Probe(tmp_path), "next-token")
+    encoder = Encoder(Probe(tmp_path, dtype="float64"), "next-token")
     text = "the film was good"
     (found,) = changes(encoder, text, [place_of(text, "the film was bad")], draws=3, seed=0)
     ids = [torch.tensor([one]) for one in encoder.tokens([text, "the film was bad"])]
-    model = transformers.GPT2LMHeadModel.from_pretrained(tmp_path).eval()
+    model = transformers.GPT2LMHeadModel.from_pretrained(tmp_path).double().eval()
     with torch.no_grad():
-        p, q = (torch.softmax(model(input_ids=one).logits[0, -1].double(), 0) for one in ids)
+        p, q = (torch.softmax(model(input_ids=one).logits[0, -1], 0) for one in ids)
     assert found.value == pytest.approx(float((p.sqrt() - q.sqrt()).norm()), rel=1e-6)
     assert found.value > 0
 
