@@ -49,8 +49,8 @@ CONVERGED = "converged"
 NOT_CONVERGED = "not converged: a larger effort= may raise lower"
 #: What effort 4 does where a search did not converge: `python -m benchmarks unconverged`.
 LONGER = (
-    "raised S of such searches by 0.5 % on average and 9.5 % at most in a benchmark of built-in "
-    "maps at effort 1; most still did not converge (docs/notes/search.md)"
+    "instead of 1 raised S of such searches, in a benchmark of built-in maps, by 0.5 % on average "
+    "and 9.5 % at most; most still did not converge (docs/notes/search.md)"
 )
 
 

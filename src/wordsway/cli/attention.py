@@ -47,7 +47,7 @@ def attract_command(
     loading: opt.LoadingOptions,
     output: opt.OutputOptions,
     word: str | None = opt.option(
-        None, "Word whose embedding changes, by spelling or number (from 0)."
+        None, "Word whose embedding changes, by spelling or number (from 0); required."
     ),
     model: str = opt.MODEL,
     head: str = opt.option(

@@ -158,7 +158,7 @@ def _table(words: Words) -> b.Table:
         b.Column(TIERS[words.tier].title, cell=lambda place: number((own[place] or (None,))[0])),
         b.Column("", "bar", cell=lambda place: b.Bar(_known(own[place])[0], top)),
         b.Column("±", optional=True, cell=lambda place: spread(_known(own[place])[1])),
-        more("tokens", "Tokens that a word is made of.", lambda word: str(word.pieces)),
+        more("tokens", "Number of tokens in the word.", lambda word: str(word.pieces)),
     ]
     columns += [
         more(TIERS[tier].title, TIERS[tier].sentence, partial(_number, tier))
