@@ -591,8 +591,7 @@ def _profiles(audit: Audit) -> list[Panel]:
                 continue
             last = max(1, len(score.layers) - 1)
             depth = [layer / last for layer in range(len(score.layers))]
-            ends = [(one.auc, one.low, one.high) for one in score.layers]
-            curves.append(band(model.name, depth, ends, colour=colour, marker=""))
+            curves.append(band(model.name, depth, score.layers, colour=colour, marker=""))
         about = RULES[kind].about if kind in RULES else "your own"
         panels.append(
             Panel(
