@@ -327,7 +327,9 @@ def heard_and_lost(layers: Sequence[Score]) -> tuple[int | None, int | None]:
     return noticing[0], last + 1 if last + 1 < len(layers) else None
 
 
-def _percentile(values: Sequence[Sequence[float]]) -> Score | tuple[None, None, None]:
+def _percentile(
+    values: Sequence[Sequence[float]],
+) -> tuple[float | None, float | None, float | None]:
     """The mean of the texts' percentiles and its interval; Nones if there are none."""
     means = [[float(np.mean(some)) / 100] for some in values if some]
     if not means:
