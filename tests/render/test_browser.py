@@ -17,7 +17,7 @@ from wordsway.probing.results import Words
 from wordsway.render.files import save
 from wordsway.render.html.document import bundled
 from wordsway.render.numbers import number
-from wordsway.render.views.words import ranked, ranks, shades
+from wordsway.render.views.words import ranks, shades
 from wordsway.render.widget import widget_data
 
 TEXT = "The film was not bad, but the end of the film was."
@@ -55,7 +55,7 @@ def test_a_saved_page_shows_the_numbers_of_the_result(chromium: Any, tmp_path: P
         assert label.startswith(f"{word.word}, real words {number(word.real.mean)}")
         assert label.endswith(f"rank {rank}")
         assert found.nth(at).evaluate("e => e.style.getPropertyValue('--share')") == f"{shade:.3f}"
-    top = words.words[ranked(words)[0]]
+    top = words.words[words.ranked[0]]
     assert top.word in page.locator(".chosen h2").inner_text(), "the leading word is open"
     assert page.locator("table tbody tr").count() == len(words.words)
     page.locator(".w").first.click()

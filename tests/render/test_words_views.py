@@ -38,7 +38,6 @@ from wordsway.render.views.words import (
     headline,
     legend,
     pieces,
-    ranked,
     ranks,
     scale,
     shades,
@@ -94,12 +93,12 @@ def test_the_table_says_the_results_numbers_largest_first(width, tier):
     ]
     assert len(rows) == len(words.words)
     labels = ranks(words)
-    for row, place in zip(rows, ranked(words), strict=True):
+    for row, place in zip(rows, words.ranked, strict=True):
         word = words.words[place]
         value = word.score(tier)[0]
         assert row[:2] == [labels[place], str(word.index)], "repeated words stay distinct"
         assert number(value) in row
-    values = [words.words[place].score(tier)[0] for place in ranked(words)]
+    values = [words.words[place].score(tier)[0] for place in words.ranked]
     assert values == sorted(values, reverse=True)
 
 
@@ -394,7 +393,7 @@ def test_figures_show_the_numbers_of_the_words(name):
     drawn: Any = figure(words)
     if not words.words:
         return
-    shown = [words.words[place] for place in sorted(ranked(words)[:DRAWN])]
+    shown = [words.words[place] for place in sorted(words.ranked[:DRAWN])]
     order = [words.tier, *(tier for tier in words.tiers if tier != words.tier)]
     for axes, tier in zip(drawn.axes, order, strict=False):
         assert [patch.get_width() for patch in axes.patches] == [w.score(tier)[0] for w in shown]

@@ -155,22 +155,20 @@ class AuditRequest(EncoderRequest):
         return cases.edit_kinds if self.target == "logits" else None
 
     def cases(self, progress: Progress = silent) -> Cases:
-        found = self._collected(progress)
-        for name in ("should_flip", "should_stay"):
-            if (kinds := getattr(self, name)) is not None:
-                check_labelled(kinds, self.labelled(found), f"--{name.replace('_', '-')}")
-        return found.preserving(self.staying) if self.target == "logits" else found
-
-    def _collected(self, progress: Progress) -> Cases:
-        return collect(
+        labels = self.target == "logits"
+        found = collect(
             self.data,
             kinds=self.kinds,
             texts=self.count,
             seed=self.seed,
             encoding=self.encoding,
-            unpaired=self.target == "logits",
+            unpaired=labels,
             progress=progress,
         )
+        for name in ("should_flip", "should_stay"):
+            if (kinds := getattr(self, name)) is not None:
+                check_labelled(kinds, self.labelled(found), f"--{name.replace('_', '-')}")
+        return found.preserving(self.staying) if labels else found
 
     def jobs(self, name: ModelName, cases: Cases) -> list[AuditJob]:
         """The jobs of one model; a twin that is a baseline has no random words."""

@@ -235,7 +235,7 @@ def collect(
         return _gold(str(data), turning_kinds(kinds), texts, seed)
     if str(data) == "imdb":
         wanted = turning_kinds(kinds)
-        return _edited(_reviews(texts, seed, progress), wanted, texts, seed, "imdb", (), progress)
+        return _edited(_reviews(texts, seed, progress), wanted, texts, seed, "imdb", progress)
     if isinstance(data, (str, Path)):
         if not path_exists(data):
             names = [*GOLD, "imdb"]
@@ -250,14 +250,15 @@ def collect(
         table, name = PairTable(texts=tuple(enumerate(data, 1))), "texts"
     table, repeated = without_repeats(table)
     if table.triples:
-        found = _from_triples(table.triples, table.refused, name, kinds, seed)
+        found = _from_triples(table.triples, name, kinds, seed)
     elif table.pairs:
-        found = _from_pairs(table.pairs, table.refused, name, kinds, seed, unpaired)
+        found = _from_pairs(table, name, kinds, seed, unpaired)
     else:
         own = _Own(table.texts)
-        found = _edited(own, turning_kinds(kinds), texts, seed, name, table.refused, progress)
+        found = _edited(own, turning_kinds(kinds), texts, seed, name, progress)
         found = replace(found, unedited=own.unedited(found))
-    return replace(found, repeated=repeated)
+    refused = sorted((*table.refused, *found.refused), key=lambda one: one.row)
+    return replace(found, refused=tuple(refused), repeated=repeated)
 
 
 def turning_kinds(kinds: Sequence[str] | None) -> tuple[str, ...]:
@@ -310,7 +311,6 @@ def _edited(
     count: int,
     seed: int,
     source: str,
-    refused: Sequence[RefusedRow],
     progress: Progress,
 ) -> Cases:
     """The first ``count`` texts for every kind; a text serves as many kinds as it can."""
@@ -340,7 +340,7 @@ def _edited(
             f"none among {len(seen)}",
             "pass triples of your own: columns text,rewording,change",
         )
-    return Cases(tuple(cases), tuple(kinds), source, tuple(refused), unused)
+    return Cases(tuple(cases), tuple(kinds), source, unused=unused)
 
 
 def edited_case(
@@ -413,11 +413,7 @@ def _gold(data: str, kinds: Sequence[str], texts: int, seed: int) -> Cases:
 
 
 def _from_triples(
-    triples: Sequence[TripleRow],
-    refused: Sequence[RefusedRow],
-    source: str,
-    kinds: Sequence[str] | None,
-    seed: int,
+    triples: Sequence[TripleRow], source: str, kinds: Sequence[str] | None, seed: int
 ) -> Cases:
     """A user's own triples by text, with every rewording and change of a text; rules add harmless
     edits to texts that allow them. Queries stay as they are: their unit is the row.
@@ -437,18 +433,16 @@ def _from_triples(
         text = rows[0].text
         edits = [Edit.between(text, row.change, row.kind, "turning") for row in rows]
         if retrieval:
-            edits += [_kept(row.text, row.rewording, "right document") for row in rows]
+            edits += [
+                Edit.between(text, row.rewording, "right document", "keeping", "rewording")
+                for row in rows
+            ]
         else:
             edits += [_own_rewording(text, row.rewording) for row in rows]
             edits += keeping_edits(EnglishSentence(text), seed, SMALL)
         cases.append(Case.of(rows[0].name, text, dict.fromkeys(edits)))
     measured = tuple(kind for kind in found if any(row.kind == kind for row in chosen))
-    return Cases(tuple(cases), measured, source, tuple(refused), retrieval=retrieval)
-
-
-def _kept(text: str, edited: str, kind: str) -> Edit:
-    """A meaning-preserving edit from a table."""
-    return Edit.between(text, edited, kind, "keeping", "rewording")
+    return Cases(tuple(cases), measured, source, retrieval=retrieval)
 
 
 def _own_rewording(text: str, edited: str, kind: str = "rewording") -> Edit:
@@ -460,19 +454,14 @@ def _own_rewording(text: str, edited: str, kind: str = "rewording") -> Edit:
     >>> _own_rewording("It broke.", "The machine failed.").strength
     'heavy'
     """
-    edit = _kept(text, edited, kind)
+    edit = Edit.between(text, edited, kind, "keeping", "rewording")
     if edit.share_changed > 0.5:
         return replace(edit, strength="heavy")
     return replace(edit, strength="light") if edit.words_changed <= LIGHT else edit
 
 
 def _from_pairs(
-    pairs: Sequence[PairRow],
-    refused: Sequence[RefusedRow],
-    source: str,
-    kinds: Sequence[str] | None,
-    seed: int,
-    unpaired: bool,
+    table: PairTable, source: str, kinds: Sequence[str] | None, seed: int, unpaired: bool
 ) -> Cases:
     """A user's own pairs by first text; rules add harmless edits to texts without any; if
     ``unpaired``, none of a kind of the table.
@@ -480,12 +469,12 @@ def _from_pairs(
     needed, added = {"turning", "keeping"}, KEEPING
     if unpaired:
         needed = set() if kinds is None else {"turning"}
-        own = {row.kind.lower() for row in pairs}
+        own = {row.kind.lower() for row in table.pairs}
         added = tuple(kind for kind in KEEPING if kind not in own)
     by_text: dict[str, list[PairRow]] = {}
-    for row in pairs:
+    for row in table.pairs:
         by_text.setdefault(row.a, []).append(row)
-    left_out = list(refused)
+    left_out: list[RefusedRow] = []
     cases = []
     for text, rows in by_text.items():
         edits = list(dict.fromkeys(map(_own_edit, rows)))
@@ -503,11 +492,10 @@ def _from_pairs(
     if not cases:
         raise InputError(
             f"texts in {source} with a pair that changes the meaning and one that preserves it",
-            str(left_out[0]) if left_out else "none",
+            str([*table.refused, *left_out][0]),
             "add rows of kind keeping",
         )
     found = tuple(dict.fromkeys(e.kind for c in cases for e in c.edits if e.role == "turning"))
-    left_out.sort(key=lambda one: one.row)
     return Cases(tuple(cases), found, source, tuple(left_out))
 
 

@@ -79,6 +79,6 @@ def difference(
         return None
     moved = np.array([[(one[key] - two[key] + 1) / 2] for key in both])
     (found,) = intervals(moved)
-    middle, low, high = (2 * value - 1 for value in (found.auc, found.low, found.high))
+    middle, low, high = (2 * value - 1 for value in found)
     same = bool((moved == 0.5).all())
     return Difference(first[0], second[0], len(both), middle, low, high, same, score)

@@ -60,5 +60,5 @@ def flip_scores(
     order = {"flip": 0, "": 1, "stay": 2}
     for (kind, should), values in sorted(found.items(), key=lambda one: order[one[0][1]]):
         (one,) = intervals(np.array(values)[:, None])
-        scores.append(FlipScore(kind, should, len(values), one.auc, one.low, one.high))
+        scores.append(FlipScore(kind, should, len(values), *one))
     return tuple(scores)

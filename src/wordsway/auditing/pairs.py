@@ -344,16 +344,10 @@ class Pairs(SequenceResult[Pair], items="pairs", brief="names"):
         """A data frame with one row per pair and model."""
         import pandas
 
-        pair, numbers = (
-            ("row", "a", "b", "kind"),
-            (
-                *("name", "cosine", "change"),
-                *("percentile", "percentile_low", "percentile_high", "parts"),
-            ),
-        )
+        numbers = ("cosine", "change", "percentile", "percentile_low", "percentile_high", "parts")
         rows = [
-            [getattr(one, name) for name in pair] + [getattr(model, name) for name in numbers]
+            (one.row, one.a, one.b, one.kind, model.name, *(getattr(model, n) for n in numbers))
             for one in self.pairs
             for model in one.models
         ]
-        return pandas.DataFrame(rows, columns=[*pair, "model", *numbers[1:]])
+        return pandas.DataFrame(rows, columns=["row", "a", "b", "kind", "model", *numbers])

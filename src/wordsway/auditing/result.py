@@ -40,6 +40,7 @@ from wordsway.auditing.thresholds import (
     strict_threshold,
 )
 from wordsway.core.errors import InputError
+from wordsway.core.format import count
 from wordsway.core.result import SequenceResult, json_fields, json_value
 
 if TYPE_CHECKING:
@@ -130,8 +131,7 @@ class ModelAudit:
     @property
     def closer_changes(self) -> dict[str, int]:
         """The number of changes that move the model less than an edit with the same meaning."""
-        count, every, different = closer_changes(self.measured)
-        return {"count": count, "of": every, "different": different}
+        return dict(zip(("count", "of", "different"), closer_changes(self.measured), strict=True))
 
     def kind(self, name: str) -> KindScore | None:
         return next((score for score in self.kinds if score.kind == name), None)
@@ -377,8 +377,8 @@ def _first_sentence(model: ModelAudit, baselines: Sequence[ModelAudit]) -> tuple
         if "rewording" in model.levels:
             return f"{said} and {_few_sentence(model, baselines)}", "small"
         return f"{said}. No text has a rewording, so this says little about meaning.", "small"
-    count = f"in {{}}{round(100 * reworded.score)} of 100 comparisons"
-    closer = f"a rewording is closer than the change {count}"
+    share = f"in {{}}{round(100 * reworded.score)} of 100 comparisons"
+    closer = f"a rewording is closer than the change {share}"
     if reworded.high < 0.5:
         tracks = f"does not track the meaning: {closer.format('only ')}"
     elif reworded.low > 0.5:
@@ -425,11 +425,10 @@ def _few_sentence(model: ModelAudit, baselines: Sequence[ModelAudit]) -> str:
     does = "places a rewording closer than the change"
     if level == "small":
         does = "reacts more to the change than to a harmless edit"
-    texts = f"{score.texts} {'text' if score.texts == 1 else 'texts'}"
     others = _range(level, baselines)
     return (
         f"{does} in {score.score:.2f} ({score.low:.2f} to {score.high:.2f}) of comparisons on "
-        f"{texts}{f' ({others})' if others else ''}. {MORE_TEXTS}"
+        f"{count(score.texts, 'text')}{f' ({others})' if others else ''}. {MORE_TEXTS}"
     )
 
 
@@ -558,8 +557,8 @@ def passed(floors: Mapping[str, float], models: Sequence[ModelAudit]) -> Iterato
     """Yield one line for every score that is not below its floor."""
     for model, where, floor, score in _gated(floors, models):
         if score is not None and score.score >= floor:
-            texts = f"{score.texts:,} {'text' if score.texts == 1 else 'texts'}"
             found = f"{score.score:.3f} ({score.low:.3f} to {score.high:.3f})"
+            texts = count(score.texts, "text")
             yield f"gate passed: {model.name}: {where} {found} ≥ {floor:g} ({texts})"
 
 

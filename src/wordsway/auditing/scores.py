@@ -27,7 +27,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -80,13 +80,15 @@ class Measured:
         return [pair for pair in self.with_role("keeping") if LEVELS[level](pair[0])]
 
 
-@dataclass(frozen=True)
-class Score:
+class Score(NamedTuple):
     """An AUC with its 95 % interval."""
 
     auc: float
     low: float
     high: float
+
+    def to_dict(self) -> dict[str, float]:
+        return self._asdict()
 
 
 @dataclass(frozen=True)
@@ -152,8 +154,7 @@ def level_score(
         if (text.id, text.text) in shares
         for edit, _ in text.keeping(level)
     ]
-    ends = (first.auc, first.low, first.high)
-    return LevelScore(len(shares), *ends, float(np.median(overlaps)), tuple(layers))
+    return LevelScore(len(shares), *first, float(np.median(overlaps)), tuple(layers))
 
 
 def level_scores(measured: Sequence[Measured], kind: str | None = None) -> dict[str, LevelScore]:
@@ -334,7 +335,7 @@ def _percentile(
     if not means:
         return None, None, None
     (score,) = intervals(np.array(means))
-    return 100 * score.auc, 100 * score.low, 100 * score.high
+    return Score(*(100 * end for end in score))
 
 
 def _mean(values: Sequence[float | None]) -> float | None:

@@ -191,13 +191,10 @@ def table_of(found: Iterable[Row]) -> PairTable:
 
 def without_repeats(table: PairTable) -> tuple[PairTable, int]:
     """Return the table without rows that repeat an earlier one, and the number of these rows."""
-    by_row: dict[int, list[TripleRow | PairRow | str]] = {}
-    for triple in table.triples:
-        by_row.setdefault(triple.row, []).append(replace(triple, row=0))
-    for pair in table.pairs:
-        by_row.setdefault(pair.row, []).append(replace(pair, row=0))
-    for row, text in table.texts:
-        by_row.setdefault(row, []).append(text)
+    by_row: dict[int, list[object]] = {row: [text] for row, text in table.texts}
+    rows: list[TripleRow | PairRow] = [*table.triples, *table.pairs]
+    for one in rows:
+        by_row.setdefault(one.row, []).append(replace(one, row=0))
     # Reversed, so that the first of equal rows stays.
     kept = {tuple(content): row for row, content in reversed(by_row.items())}
     first = set(kept.values())

@@ -42,8 +42,7 @@ def threshold_at(tau: float, changed: Cosines, kept: Cosines) -> Threshold:
     """
     (accepted,) = intervals(np.array([[np.mean(np.array(one) >= tau)] for one in changed]))
     (rejected,) = intervals(np.array([[np.mean(np.array(one) < tau)] for one in kept]))
-    ends = (rejected.auc, rejected.low, rejected.high)
-    return Threshold(tau, accepted.auc, accepted.low, accepted.high, *ends)
+    return Threshold(tau, *accepted, *rejected)
 
 
 def equal_error(changed: Cosines, kept: Cosines) -> Threshold | None:
@@ -81,9 +80,8 @@ def best_threshold(changed: Cosines, kept: Cosines) -> BestThreshold:
         for some, others in zip(changed, kept, strict=True)
     ]
     (half,) = intervals(np.array(halves))
-    ends = (2 * half.auc, 2 * half.low, 2 * half.high)
     both = threshold_at(tau, changed, kept)
-    return BestThreshold(**vars(both), sum=ends[0], sum_low=ends[1], sum_high=ends[2])
+    return BestThreshold(*vars(both).values(), *(2 * end for end in half))
 
 
 def rejected_shares(measured: Sequence[Measured], tau: float) -> dict[str, float | None]:

@@ -35,13 +35,9 @@ class SourceError(WordswayError):
 def home() -> Path:
     """The cache directory: ``$WORDSWAY_HOME`` where set, else the platform's own."""
     chosen = os.environ.get("WORDSWAY_HOME")
-    if chosen and not chosen.startswith("~"):
-        return Path(chosen)
-    return (
-        Path(os.path.expanduser(chosen))
-        if chosen
-        else Path(platformdirs.user_cache_dir("wordsway", appauthor=False))
-    )
+    if chosen:
+        return Path(os.path.expanduser(chosen))
+    return Path(platformdirs.user_cache_dir("wordsway", appauthor=False))
 
 
 #: Bytes that are hashed at a time: large chunks, since a hashing thread waits for the other threads

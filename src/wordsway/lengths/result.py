@@ -163,9 +163,7 @@ class ModelLength:
                 float(low[at]),
                 float(high[at]),
                 float(np.median(distance[:, at])),
-                shares[at].auc,
-                shares[at].low,
-                shares[at].high,
+                *shares[at],
             )
             for at, window in enumerate(self.windows)
         )
@@ -206,7 +204,7 @@ class ModelLength:
             )
             sizes = np.exp(np.log(self.values(against, "tokens")).mean(0))
             found += [
-                Discrimination(window, float(size), against, score.auc, score.low, score.high)
+                Discrimination(window, float(size), against, *score)
                 for window, size, score in zip(
                     self.windows, sizes, intervals((apart + 1) / 2), strict=True
                 )

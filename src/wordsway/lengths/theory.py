@@ -62,11 +62,12 @@ class RandomMaps:
 
     def measure(self, name: str) -> Callable[[WindowText], list[Response]]:
         """A theory as a function of a text with its edits."""
-        return self._features if name == FEATURES else partial(self._through, self._chain(name))
+        compare = features_response if name == FEATURES else response
+        return partial(self._through, self._chain(name), compare)
 
     def _chain(self, name: str) -> Sequence[FeatureMap]:
         """The maps of a theory, one behind the other."""
-        if name == MEAN:
+        if name in (MEAN, FEATURES):
             return ()
         d = int(self.probe.layers.model.get_input_embeddings().weight.shape[1])
         if name == TRANSFORMER:
@@ -81,10 +82,16 @@ class RandomMaps:
         added = residual(plain)
         return [dict(zip(ATTENTION, (plain, added, layer_norm(added)), strict=True))[name]]
 
-    def _through(self, chain: Sequence[FeatureMap], text: WindowText) -> list[Response]:
+    def _through(
+        self,
+        chain: Sequence[FeatureMap],
+        compare: Callable[[TextStates, TextStates], Response],
+        text: WindowText,
+    ) -> list[Response]:
         """Responses of maps behind one another; the output is the mean of the last rows."""
-        versions = [self._states(chain, one) for one in _versions(text)]
-        return all_responses(text[1], versions, response)
+        whole, places = text
+        texts = [whole, *(place.edited(whole) for place in places)]
+        return all_responses(places, [self._states(chain, one) for one in texts], compare)
 
     def _states(self, chain: Sequence[FeatureMap], text: str) -> TextStates:
         ids, X = self.vectors(text)
@@ -92,11 +99,6 @@ class RandomMaps:
         for phi in chain:
             states.append(phi(states[-1]))
         return TextStates(ids, states, states[-1].mean(0))
-
-    def _features(self, text: WindowText) -> list[Response]:
-        """Random features of the whole text, with k → ∞."""
-        versions = [self._states((), one) for one in _versions(text)]
-        return all_responses(text[1], versions, features_response)
 
 
 def features_response(text: TextStates, edited: TextStates) -> Response:
@@ -112,8 +114,3 @@ def features_response(text: TextStates, edited: TextStates) -> Response:
     cosine = both / math.sqrt(own * other)
     change = math.sqrt(square / own)
     return Response(len(X), tail, change, 1 - cosine, math.sqrt(square), {})
-
-
-def _versions(text: WindowText) -> list[str]:
-    whole, places = text
-    return [whole, *(place.edited(whole) for place in places)]

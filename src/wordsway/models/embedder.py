@@ -80,13 +80,11 @@ class Embedder:
 
     def describe(self) -> dict[str, Any]:
         """What a result records of the embedding."""
-        about = {
+        return {
             "model": self.name,
             "model_sha256": self.files.digest,
             "layer": self.layer,
             "context": self.context,
-        }
-        return about | {
             "cache_version": VERSION,
             **{name: version(name) for name in ("transformers", "tokenizers")},
         }

@@ -60,7 +60,7 @@ class NormLayer:
 def norms_of(states: Sequence[torch.Tensor], calls: Iterable[Call]) -> list[NormLayer | None]:
     """For each hidden state (1, n, d) the norm that produced it; None if there is none."""
     candidates = [
-        (call, eps)
+        (call.module, call.taken, call.given, eps)
         for call in calls
         if (eps := _epsilon(call.module)) is not None
         and call.taken is not None
@@ -70,8 +70,8 @@ def norms_of(states: Sequence[torch.Tensor], calls: Iterable[Call]) -> list[Norm
         next(
             (
                 norm
-                for call, eps in candidates
-                if _same(call.given, state) and (norm := _fitted(call, eps)) is not None
+                for module, taken, given, eps in candidates
+                if _same(given, state) and (norm := _fitted(module, taken, given, eps)) is not None
             ),
             None,
         )
@@ -88,27 +88,22 @@ def _epsilon(module: torch.nn.Module) -> float | None:
     return None
 
 
-def _same(given: torch.Tensor | None, state: torch.Tensor) -> bool:
+def _same(given: torch.Tensor, state: torch.Tensor) -> bool:
     """Whether a module's output is this hidden state: dropout that is off and views keep it."""
-    return (
-        given is not None
-        and given.numel() == state.numel()
-        and torch.equal(given.reshape(state.shape), state)
-    )
+    return given.numel() == state.numel() and torch.equal(given.reshape(state.shape), state)
 
 
-def _fitted(call: Call, eps: float) -> NormLayer | None:
-    """The formula that gives the call's output; γ is the module's weight, or 1 + weight (Gemma)."""
-    assert call.taken is not None and call.given is not None
-    width = call.given.shape[-1]
-    if call.taken.shape != call.given.shape:
+def _fitted(
+    module: torch.nn.Module, taken: torch.Tensor, given: torch.Tensor, eps: float
+) -> NormLayer | None:
+    """The formula that gives a call's output; γ is the module's weight, or 1 + weight (Gemma)."""
+    width = given.shape[-1]
+    weight = _parameter(module, "weight", width, 1.0)
+    bias = _parameter(module, "bias", width, 0.0)
+    if taken.shape != given.shape or weight is None or bias is None:
         return None
-    inputs, outputs = call.taken.double(), call.given.double()
-    weight = _parameter(call.module, "weight", width, 1.0)
-    bias = _parameter(call.module, "bias", width, 0.0)
-    if weight is None or bias is None:
-        return None
-    tolerance = _TOLERANCE.get(call.given.dtype, 1e-4)
+    inputs, outputs = taken.double(), given.double()
+    tolerance = _TOLERANCE.get(given.dtype, 1e-4)
     for centred in (True, False):
         for gain in (weight, 1 + weight):
             norm = NormLayer(centred, gain, bias, eps)

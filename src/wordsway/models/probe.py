@@ -162,12 +162,10 @@ class Probe:
     def describe(self) -> dict[str, Any]:
         """What a result records of the model."""
         config = self.layers.model.config
-        about = {
+        return {
             "name": self.files.name,
             "sha256": self.files.digest,
             "type": getattr(config, "model_type", None),
-        }
-        return about | {
             "layers": self.layers.count,
             "dtype": self.options.dtype,
             "device": self.options.device,

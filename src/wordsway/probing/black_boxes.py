@@ -23,7 +23,7 @@ from wordsway.core.runtime import peak_bytes
 from wordsway.models.encoders import BlackBox, TextEncoder
 from wordsway.models.probe import EncodedText
 from wordsway.probing.candidates import TextPlace, cased
-from wordsway.probing.real_words import RealWords, known_words, order_of, shuffled, summarised
+from wordsway.probing.real_words import known_words, order_of, shuffled, summarised
 from wordsway.probing.relative import cosine_distance, relative
 from wordsway.probing.request import SwapRequest, WordsRequest
 from wordsway.probing.results import Swap, Swaps, Words, WordSway
@@ -55,7 +55,7 @@ def words_by_vectors(
             word.end,
             word.rows,
             0.0,
-            real=_summary(names, some),
+            real=summarised(names, some) if names else None,
             joined=word.joined,
         )
         for word, names, some in zip(chosen, draws, outcomes, strict=True)
@@ -277,7 +277,3 @@ def _swap(name: str, outcome: Outcome) -> Swap:
     label, _ = _predicted("logits", outcome.logits)
     probability = _probability(outcome.logits, outcome.label)
     return Swap(name, outcome.change, -1, label, probability, outcome.margin)
-
-
-def _summary(names: Sequence[str], found: Sequence[Outcome]) -> RealWords | None:
-    return summarised(names, found) if names else None

@@ -13,10 +13,10 @@ from wordsway.auditing.encoder import OVERLAP
 from wordsway.auditing.flips import FlipScore
 from wordsway.auditing.result import EXPLAINED, Audit, ModelAudit
 from wordsway.auditing.retrieval import same_answers
-from wordsway.auditing.scores import FEW, KindScore, LevelScore
+from wordsway.auditing.scores import FEW, LevelScore
 from wordsway.core.chart import Chart, Panel, PointSeries, ReferenceLine
 from wordsway.core.escape import shortened
-from wordsway.core.format import format_seconds
+from wordsway.core.format import count, format_seconds
 from wordsway.probing.targets import NAMED
 from wordsway.render import blocks as b
 from wordsway.render.numbers import small, whole_percent
@@ -132,11 +132,10 @@ def audit_view(audit: Audit) -> b.ResultView:
 
 def _heading(audit: Audit) -> str:
     """The number of texts and kinds, and the target."""
-    kinds, texts = len(audit.kinds), "text" if audit.texts == 1 else "texts"
     known = NAMED.get(audit.target)
     target = f"the relative change of layer {audit.target}" if known is None else known.distance
-    of_changes = f", {kinds} {'kind' if kinds == 1 else 'kinds'} of changes" if kinds else ""
-    return f"{audit.texts:,} {texts} ({audit.data}){of_changes}, by {target}"
+    of_changes = f", {count(len(audit.kinds), 'kind')} of changes" if audit.kinds else ""
+    return f"{count(audit.texts, 'text')} ({audit.data}){of_changes}, by {target}"
 
 
 def _swapped(audit: Audit) -> bool:
@@ -155,21 +154,19 @@ def few_texts(audit: Audit) -> str:
         for score in model.kinds
         if not model.flips
     }
-    few = [f"{kind} ({count})" for kind, count in counts.items() if count < FEW]
+    few = [f"{kind} ({texts})" for kind, texts in counts.items() if texts < FEW]
     if not few:
         return ""
     return f"Kinds with fewer than {FEW} texts, not named in the sentences above: {', '.join(few)}."
 
 
-def repeated_rows(count: int) -> str:
+def repeated_rows(rows: int) -> str:
     """
     >>> repeated_rows(2)
     '2 rows repeat an earlier row and are not counted again.'
     """
-    return (
-        f"{count:,} {'rows repeat' if count > 1 else 'row repeats'} an earlier row and "
-        f"{'are' if count > 1 else 'is'} not counted again."
-    )
+    repeat, are = ("repeats", "is") if rows == 1 else ("repeat", "are")
+    return f"{count(rows, 'row')} {repeat} an earlier row and {are} not counted again."
 
 
 # Tables
@@ -181,7 +178,7 @@ def _score(score: LevelScore | None) -> b.Cell:
         return "–"
     shown = f"{score.score:.2f} ({score.low:.2f}–{score.high:.2f})"
     if score.texts < POINT:
-        shown += f", {score.texts} {'text' if score.texts == 1 else 'texts'}"
+        shown += f", {count(score.texts, 'text')}"
     return b.Span(shown, shade=max(-1.0, min(1.0, 2 * score.score - 1)))
 
 
@@ -190,7 +187,6 @@ def _levels(audit: Audit) -> b.Table:
     every = (*audit.models, *audit.baselines)
     present = [level for level in LEVEL_NAMES if any(level in model.levels for model in every)]
     several = len(audit.models) > 1 and not any(model.flips for model in audit.models)
-    labels = audit.target == "logits"
     columns = [
         *([b.Column("rank", meaning=EXPLAINED["rank"])] if several else []),
         b.Column("model", "text"),
@@ -215,15 +211,14 @@ def _levels(audit: Audit) -> b.Table:
                 _score(model.matched),
             ]
         )
-    counts = {
-        LEVEL_NAMES[level]: f"{score.texts:,} (median overlap {score.overlap:.2f})"
+    texts = [
+        f"{LEVEL_NAMES[level]} {score.texts:,} (median overlap {score.overlap:.2f})"
         for level in present
         if (score := audit.models[0].levels.get(level)) is not None
-    }
+    ]
     title = "Is the edit that preserves the meaning closer than the change?"
-    if labels:
-        title = LABEL_TITLE
-    notes = {"texts": "; ".join(f"{name} {text}" for name, text in counts.items())}
+    title = LABEL_TITLE if audit.target == "logits" else title
+    notes = {"texts": "; ".join(texts)}
     if any(model.name == OVERLAP and model.cosines for model in audit.baselines):
         notes[OVERLAP] = "Its cosines are Jaccard indices: common words divided by all words."
     return b.Table(columns, rows, title, shown=100, notes=notes)
@@ -442,7 +437,7 @@ def _numbers(audit: Audit) -> list[b.Block]:
             small(score.median_turning),
             small(score.median_keeping),
             percent(score.blind),
-            _above(score),
+            whole_percent(score.percentile, score.percentile_low, score.percentile_high),
             _layers(score.small),
             whole_percent(score.percentile_keeping),
             f"{score.small.texts:,}",
@@ -460,11 +455,6 @@ def _numbers(audit: Audit) -> list[b.Block]:
 
 def percent(share: float | None) -> str:
     return whole_percent(None if share is None else 100 * share)
-
-
-def _above(score: KindScore) -> str:
-    """The mean percentile of meaning-changing edits, with its interval."""
-    return whole_percent(score.percentile, score.percentile_low, score.percentile_high)
 
 
 def _layers(score: LevelScore) -> str:
@@ -591,8 +581,7 @@ def _profiles(audit: Audit) -> list[Panel]:
                 continue
             last = max(1, len(score.layers) - 1)
             depth = [layer / last for layer in range(len(score.layers))]
-            ends = [(one.auc, one.low, one.high) for one in score.layers]
-            curves.append(band(model.name, depth, ends, colour=colour, marker=""))
+            curves.append(band(model.name, depth, score.layers, colour=colour, marker=""))
         about = RULES[kind].about if kind in RULES else "your own"
         panels.append(
             Panel(
@@ -635,10 +624,10 @@ def _overlap(audit: Audit) -> list[b.Block]:
 def _picture(audit: Audit) -> Chart:
     """The scores with their intervals in one panel, and over the layers for every kind."""
     points = []
-    count = len(audit.models) + bool(audit.baselines)
+    lanes = len(audit.models) + bool(audit.baselines)
     for at, model in enumerate(audit.models):
         known = [
-            (place + 0.6 * ((at + 0.5) / count - 0.5), score)
+            (place + 0.6 * ((at + 0.5) / lanes - 0.5), score)
             for place, kind in enumerate(audit.kinds)
             if (score := model.score(audit.level, kind)) is not None
         ]
@@ -653,7 +642,7 @@ def _picture(audit: Audit) -> Chart:
             )
         )
     ranges = [
-        (place + 0.3 * (1 - 1 / count), [one.score for one in found if one is not None])
+        (place + 0.3 * (1 - 1 / lanes), [one.score for one in found if one is not None])
         for place, kind in enumerate(audit.kinds)
         if any(found := [model.score(audit.level, kind) for model in audit.baselines])
     ]

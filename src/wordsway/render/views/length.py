@@ -42,6 +42,9 @@ MEANINGS = {
     "mean": "The relative change of the mean of all rows, which most embeddings are.",
     "last": "The relative change of the last row, from which a decoder predicts.",
 }
+SHIFTED = (
+    " This is the response to shifted positions, not to the word: the word alone keeps falling."
+)
 
 
 def length_view(found: Length) -> b.ResultView:
@@ -112,14 +115,10 @@ def _measured(found: Length) -> str:
         f"{'your changes' if kind == 'own' else kind} ({count(texts, 'text')})"
         for kind, texts in kinds.items()
     )
-    return f"Kinds of changes: {changes}. Unit of length: {_units(found)}.{_mixed_units(found)}"
-
-
-def _mixed_units(found: Length) -> str:
-    """A warning where models count lengths in different units."""
-    if len({model.unit for model in found.models}) == 1:
-        return ""
-    return " Lengths and exponents of models with different units are not comparable."
+    mixed = ""
+    if len({model.unit for model in found.models}) > 1:
+        mixed = " Lengths and exponents of models with different units are not comparable."
+    return f"Kinds of changes: {changes}. Unit of length: {_units(found)}.{mixed}"
 
 
 def _units(found: Length) -> str:
@@ -145,25 +144,14 @@ def _overlaps(found: Length) -> str:
 def said(model: ModelLength, found: Length) -> list[str]:
     """When half of the changes are invisible, then how far they move the model."""
     change, word = model.curve(), model.curve("word")
+    # Most changes shift positions, and the word alone has no floor.
+    floor = change.laws.best == "floor" and word.laws.best != "floor"
+    shifted = SHIFTED if floor and found.moves_positions > 0.5 else ""
     return [
         f"{model.name}: {_visibility(change, found.level)}",
         f"  The word alone: {_ends(word)}: {fall(word)}.",
-        f"  The whole change: {_ends(change)}: {fall(change)}."
-        + (_SHIFTED if _shifted(change, word, found) else ""),
+        f"  The whole change: {_ends(change)}: {fall(change)}.{shifted}",
     ]
-
-
-def _shifted(change: LengthCurve, word: LengthCurve, found: Length) -> bool:
-    """Whether a floor of the change is due to shifted positions: most changes shift them, and the
-    word alone has no floor.
-    """
-    floor = change.laws.best == "floor" and word.laws.best != "floor"
-    return floor and found.moves_positions > 0.5
-
-
-_SHIFTED = (
-    " This is the response to shifted positions, not to the word: the word alone keeps falling."
-)
 
 
 def _ends(curve: LengthCurve) -> str:

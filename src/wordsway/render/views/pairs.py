@@ -6,7 +6,7 @@ from wordsway.auditing.pairs import Pair, PairInModel, Pairs
 from wordsway.auditing.result import EXPLAINED
 from wordsway.core.chart import Chart, Panel, PointSeries
 from wordsway.core.escape import shortened
-from wordsway.core.format import format_seconds
+from wordsway.core.format import count, format_seconds
 from wordsway.render import blocks as b
 from wordsway.render.numbers import number, whole_percent
 from wordsway.render.views.common import models_facts, provenance, refused_rows
@@ -42,17 +42,14 @@ NUMBERS = (
 
 def pairs_view(pairs: Pairs) -> b.ResultView:
     """Each pair with its numbers in every model, medians per kind, and the refused rows."""
-    count = len(pairs.pairs)
     words = f", compared with {pairs.draws} random words in each place" if pairs.draws else ""
-    blocks: list[b.Block] = [
-        b.headline(f"{count:,} {'pair' if count == 1 else 'pairs'} of texts{words}")
-    ]
+    blocks: list[b.Block] = [b.headline(f"{count(len(pairs.pairs), 'pair')} of texts{words}")]
     for pair in pairs.pairs[:SHOWN]:
         blocks += [_sentence(pair), _numbers(pair)]
         blocks += [_labels(one) for one in pair.models if one.labels]
         blocks += [b.warning(one.doubt) for one in pair.models if one.doubt]
-    if count > SHOWN:
-        blocks.append(b.soft(f"… and {count - SHOWN:,} more, in the JSON"))
+    if (more := len(pairs.pairs) - SHOWN) > 0:
+        blocks.append(b.soft(f"… and {more:,} more, in the JSON"))
     if any(pair.kind for pair in pairs.pairs):
         blocks.append(b.Fold("Medians per kind", [_kinds(pairs)]))
     blocks.append(b.Explanation(MEANINGS))

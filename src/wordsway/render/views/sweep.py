@@ -30,7 +30,10 @@ LABELS = {"S": "word sensitivity S", "error": "error after the change"}
 
 def sweep_view(result: Sweep) -> b.ResultView:
     tables = ", ".join(str(path) for path in result.tables)
-    searches = [b.warning(_searches_line(result))] if result.not_converged else []
+    searches = []
+    if loose := result.not_converged:
+        said = f"{loose:,} of {len(result.cells):,} searches did not converge"
+        searches.append(b.warning(f"{said}: effort = 4 in the grid {LONGER}"))
     return b.ResultView(
         "Sweep",
         [
@@ -56,13 +59,6 @@ def _part(result: Sweep) -> str:
 def _means(result: Sweep) -> pandas.DataFrame:
     table = result.means()
     return table if result.not_converged else table.drop(columns="not_converged", errors="ignore")
-
-
-def _searches_line(result: Sweep) -> str:
-    return (
-        f"{result.not_converged:,} of {len(result.cells):,} searches did not converge: effort = 4 "
-        f"in the grid {LONGER}"
-    )
 
 
 def _curved_line(bent: int, count: int) -> str:

@@ -133,7 +133,7 @@ def _coloured(words: Words) -> b.RunningText:
 
 def _table(words: Words) -> b.Table:
     """The words, the largest number first; the other tiers are optional columns."""
-    order, rank, top = ranked(words), ranks(words), scale(words)[1]
+    order, rank, top = words.ranked, ranks(words), scale(words)[1]
     own = _scores(words)
 
     def spelling(place: int) -> str:
@@ -215,7 +215,7 @@ def _layers(words: Words) -> b.Table:
 
 def _picture(words: Words) -> b.Bars:
     """Bars of every tier, the one that orders the words first; then the change of every layer."""
-    shown = [words.words[place] for place in sorted(ranked(words)[:DRAWN])]
+    shown = [words.words[place] for place in sorted(words.ranked[:DRAWN])]
     tiers = [words.tier, *(tier for tier in words.tiers if tier != words.tier)] if shown else []
     layers = None
     if shown and all(word.profile for word in shown):
@@ -261,11 +261,6 @@ def target_name(words: Words) -> str:
 def _scores(words: Words) -> list[tuple[float, float] | None]:
     """The numbers that words are coloured by, with their standard errors."""
     return [word.score(words.tier) for word in words.words]
-
-
-def ranked(words: Words) -> list[int]:
-    """The places of the words, the largest number first; ties in the order of the text."""
-    return words.ranked
 
 
 def _ranges(words: Words) -> list[tuple[int, int]]:
@@ -376,7 +371,7 @@ def plain(words: Words) -> list[tuple[str, bool]]:
     relative to the size of what moves.
     """
     scores = _scores(words)
-    order = [place for place in ranked(words) if scores[place] is not None]
+    order = [place for place in words.ranked if scores[place] is not None]
     if not order or not (words.target.startswith("layer") or words.target in ("all", "pooled")):
         return []
     most, least = (words.words[place].word for place in (order[0], order[-1]))
