@@ -103,10 +103,8 @@ def strict_threshold(changed: Cosines, kept: Cosines) -> Threshold | None:
     step = np.floor(np.concatenate(changed) * STEPS)
     # Two steps: rounding of the product may put a cosine below its own step.
     above = np.unique([step + 1, step + 2]) / STEPS
-    for tau in above[above <= 1]:
-        if np.mean([np.mean(np.array(one) >= tau) for one in changed]) <= STRICT:
-            return threshold_at(float(tau), changed, kept)
-    return None
+    strict = above[(above <= 1) & (_mean_share_from(changed, above) <= STRICT)]
+    return threshold_at(float(strict[0]), changed, kept) if len(strict) else None
 
 
 def separates(equal: Threshold | None, best: BestThreshold) -> bool | None:
@@ -132,12 +130,13 @@ def _simplest(candidates: np.ndarray, at: int) -> float:
 def _errors(changed: Cosines, kept: Cosines) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Every measured cosine, with the share of changes accepted and of rewordings rejected."""
     candidates = np.unique(np.concatenate([*changed, *kept]))
-    accepted, reworded = (
-        np.mean([_share_from(one, candidates) for one in some], axis=0) for some in (changed, kept)
-    )
+    accepted, reworded = (_mean_share_from(some, candidates) for some in (changed, kept))
     return candidates, accepted, 1 - reworded
 
 
-def _share_from(values: Sequence[float], candidates: np.ndarray) -> np.ndarray:
-    """The share of values that are at least each candidate."""
-    return 1 - np.searchsorted(np.sort(values), candidates, "left") / len(values)
+def _mean_share_from(texts: Cosines, candidates: np.ndarray) -> np.ndarray:
+    """The share of a text's cosines that are at least each candidate, as mean over texts. It is
+    rounded, so that shares that are equal but for rounding errors are ties.
+    """
+    counts = [(len(one) - np.searchsorted(np.sort(one), candidates), len(one)) for one in texts]
+    return np.mean([count / size for count, size in counts], axis=0).round(12)
