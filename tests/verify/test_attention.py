@@ -49,6 +49,9 @@ CASES = {
     "residual norm": lambda d: ws.rms_norm(ws.residual(ws.RAF(d=d, seed=1))),
     "relu norm": lambda d: ws.rms_norm(ws.ReluRAF(d=d, seed=1)),
     "norm in front": lambda d: NormedText(ws.RAF(d=d, seed=1), Norm("layer")),
+    "norm in front, positions": lambda d: NormedText(
+        ws.Attention(d=d, seed=1, positions="sinusoidal"), Norm("rms")
+    ),
     "pre-norm": lambda d: ws.residual(NormedText(ws.RAF(d=d, seed=1), Norm("rms"))),
     "two norms": lambda d: ws.layer_norm(NormedText(ws.RAF(d=d, seed=1), Norm("rms"))),
     "residual": lambda d: ws.residual(ws.RAF(d=d, seed=1)),

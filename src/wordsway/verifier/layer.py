@@ -77,7 +77,7 @@ class Moves:
 
 
 class BallLayer:
-    """``rows``: the text with positions and the norm in ``front``; ``out``: before the ``norm``."""
+    """``rows``: the text behind the norm in ``front``, plus positions; ``out``: before ``norm``."""
 
     def __init__(self, document: Document) -> None:
         about, arrays = document.fields["map"], document.arrays
@@ -94,12 +94,12 @@ class BallLayer:
         masks |= {"window": abs(key - row) < size, "padding": key < size} if sized else {}
         require(mask in masks, "the mask is known")
         self.sees = masks[mask]  # which row attends to which key
-        given = rows = exact(X)
+        given = exact(X)
+        self.front = BallNorm(about["front"], given) if about["front"] else None
+        self.rows = given if self.front is None else self.front.rows
         if "positions" in arrays:
             require(arrays["positions"].shape == X.shape, "every row has a position")
-            rows = rows + exact(arrays["positions"])
-        self.front = BallNorm(about["front"], rows) if about["front"] else None
-        self.rows = rows if self.front is None else self.front.rows
+            self.rows = self.rows + exact(arrays["positions"])
         weights: list[Any] = [arrays.get(name) for name in "QKVO"]
         weights = [arrays["W"], None, None, None] if one else weights
         width = weights[0].shape[1] // heads
