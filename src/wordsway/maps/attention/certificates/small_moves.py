@@ -23,16 +23,22 @@ from wordsway.maps.rigorous import SAFE, eigenvalue_upper_bound, relative
 SLACK = 1e-12
 #: Smaller shares may have underflowed: exact ones are positive, and a small Δ may raise them to 1.
 UNDERFLOW = 1e-290
+#: Moves B of row i's scores for which the bound, which grows like e^B, is not computed.
+STEEP = 20.0
 
 
 def small_move_bound(layer: Layer, i: int, radius: float) -> float:
     """S of row i at most, for softmax over one matrix; inf if a share of row i or of key i may have
-    underflowed.
+    underflowed, or if scores of row i move by more than `STEEP`.
     """
     X, d = layer.X, layer.X.shape[1]
     visible = layer.s > -math.inf
     shares = torch.cat([layer.P[visible[:, i], i], layer.P[i, visible[i]]])
-    if bool((shares < UNDERFLOW).any()):
+    seen = (layer.P[i] > 0).nonzero().squeeze(1)
+    c = X[seen] @ layer.W.T
+    c[seen == i] += layer.keys[i]
+    too_steep = radius * float((c - c[0]).norm(dim=1).max()) > STEEP
+    if too_steep or bool((shares < UNDERFLOW).any()):
         return math.inf
     gram = X.new_zeros(d, d)
     rest = []
@@ -41,7 +47,7 @@ def small_move_bound(layer: Layer, i: int, radius: float) -> float:
         first, left = _others(layer, i, some, radius)
         gram += first
         rest.append(left)
-    first, own = _own(layer, i, radius)
+    first, own = _own(layer, i, radius, seen, c)
     gram += first
     off = 4 * SLACK * float(gram.diagonal().sum())
     steep = math.sqrt(max(0.0, eigenvalue_upper_bound((gram + gram.T) / 2, off)))
@@ -73,15 +79,14 @@ def _others(
     return gram, rest * SAFE
 
 
-def _own(layer: Layer, i: int, radius: float) -> tuple[torch.Tensor, float]:
-    """J_iᵀJ_i and ‖ρ_i‖."""
-    X, P, W = layer.X, layer.P[i], layer.W
-    seen = (P > 0).nonzero().squeeze(1)
-    c = X @ W.T
-    c[i] += layer.keys[i]
-    x, c, P = X[seen] - layer.phi[i], c[seen], P[seen]
+def _own(
+    layer: Layer, i: int, radius: float, seen: torch.Tensor, c: torch.Tensor
+) -> tuple[torch.Tensor, float]:
+    """J_iᵀJ_i and ‖ρ_i‖; ``c`` are the q_l of the keys that row i attends to."""
+    X, P = layer.X, layer.P[i, seen]
+    x = X[seen] - layer.phi[i]
     share = float(layer.P[i, i])
-    lowest = eigenvalue_upper_bound(-layer.H, SLACK * float(W.norm()))
+    lowest = eigenvalue_upper_bound(-layer.H, SLACK * float(layer.W.norm()))
     quadratic = radius * radius * max(layer.largest_own_score, lowest)
     centred = c - P @ c
     longest, widest = float(X.norm(dim=1).max()) * SAFE, float(c.norm(dim=1).max()) * SAFE

@@ -195,8 +195,6 @@ class AttentionReadout(Readout):
         return self._rows[i]
 
 
-#: Up to this share of √d the bound for small moves may be the smaller one.
-SMALL = 0.5
 #: What S at each of the rows cannot exceed, where it is known without a dual problem:
 #: certify(layer, rows, radius, progress).
 Certify = Callable[[Layer, Sequence[int], float, Progress], Certificate]
@@ -260,7 +258,7 @@ class AttentionView(LayerView[Layer]):
         if not isinstance(self.bounds, RowBounds):
             return self.bounds(self.layer, rows, radius, progress)
         found = certify(self.layer, self.bounds, rows, radius, progress)
-        if not self.layer.scores.plain_softmax or radius > SMALL * self.X.shape[1] ** 0.5:
+        if not self.layer.scores.plain_softmax:
             return found
         small = [small_move_bound(self.layer, row, radius) for row in rows]
         return found.replaced([min(ends) for ends in zip(found.upper.tolist(), small, strict=True)])
