@@ -296,7 +296,10 @@ def audit(
         left_out=tuple(run.left_out),
         repeated=chosen.repeated,
     )
-    return result if folder is None else write(result, folder)
+    if folder is None:
+        return result
+    progress("writing the report", 0, 0)
+    return write(result, folder)
 
 
 @dataclass
@@ -328,6 +331,7 @@ class _AuditRun:
             progress=self.progress,
         )
         self.interrupted = self.interrupted or tally.interrupted
+        self.progress(f"scoring {name}", 0, 0)
         measured, failed = _measured(str(name), self.chosen.cases, stored_effects(jobs, self.store))
         encoder = encoder_for(name.model, request.target, device=request.device, twin=name.twin)
         label = request.label(name)
