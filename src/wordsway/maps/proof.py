@@ -129,20 +129,7 @@ class Verification(Result, brief="rows uppers radius"):
         return max(self.uppers)
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "verified": True,
-            "upper": self.upper,
-            "rows": list(self.rows),
-            "uppers": list(self.uppers),
-            "radius": self.radius,
-            "map": self.map,
-            "inputs": self.inputs,
-            "about": self.about,
-            "bytes": self.bytes,
-            "seconds": self.seconds,
-            "n": self.n,
-            "d": self.d,
-        }
+        return {"verified": True, "upper": self.upper} | super().to_dict()
 
     def frame(self) -> pandas.DataFrame:
         """A data frame with one row per row of the text."""
