@@ -24,7 +24,6 @@ from wordsway.core.progress import Progress, silent, stretch_of
 from wordsway.core.result import SequenceResult, fields_of, versions
 from wordsway.core.runtime import single_thread
 from wordsway.core.sample import Positions, Sample, rows_of
-from wordsway.core.seeds import check_seed
 from wordsway.core.vectors import ball_radius
 from wordsway.maps.average import AverageChange, averages
 from wordsway.maps.base import FeatureMap, FeatureRangeError, Map, View, search_view_of
@@ -232,7 +231,6 @@ def sensitivity(
     (0.5, None)
     """
     started = time.perf_counter()
-    seed = check_seed(seed)
     sample = X if isinstance(X, Sample) else Sample(X)
     phi = phi if isinstance(phi, FeatureMap) else FeatureMap.of(phi)
     phi.check(sample.n, sample.d)
