@@ -346,7 +346,7 @@ def _heads(
     about |= {"heads": weights.heads, "rope": phi.positions == "rope"}
     matrices = {name: getattr(weights, name) for name in "QKVO"}
     given = {name: matrix for name, matrix in matrices.items() if matrix is not None}
-    shared, (kappa, factors) = {}, certificate.gains
+    shared, (kappa, factors) = {}, certificate.gain
     if factors is not None:
         shared = {"heads/gain": _array(factors.flatten(0, 1)), "heads/kappa": np.array([kappa**2])}
     if certificate.together is not None:
