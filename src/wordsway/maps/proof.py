@@ -29,11 +29,11 @@ from wordsway.maps.attention.certificates.dual import (
     Cells,
     cells,
     halved_cells,
-    interpolate,
 )
 from wordsway.maps.attention.certificates.heads import HeadsCertificate
 from wordsway.maps.attention.certificates.heads_gain import TURNED
 from wordsway.maps.attention.certificates.one_matrix import SolvedDual, WrapperContext, solve
+from wordsway.maps.attention.certificates.problem import interpolate
 from wordsway.maps.attention.certificates.reading import certify_row, solve_mean
 from wordsway.maps.attention.family import Attention
 from wordsway.maps.attention.heads import HeadsLayer
