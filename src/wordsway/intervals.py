@@ -12,7 +12,7 @@ import logging
 import math
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import torch
@@ -21,7 +21,7 @@ from wordsway.constraints import COMBINATIONS, L2, Choices, Constraint, euclidea
 from wordsway.core.checks import Bytes, Effort, Radius, Seed, Within, validated
 from wordsway.core.errors import InputError, WordswayError, needs
 from wordsway.core.progress import Progress, silent, stretch_of
-from wordsway.core.result import SequenceResult, fields_of, versions
+from wordsway.core.result import SequenceResult, versions
 from wordsway.core.runtime import single_thread
 from wordsway.core.sample import Positions, Sample, rows_of
 from wordsway.core.vectors import ball_radius
@@ -133,12 +133,7 @@ class Sensitivity(SequenceResult[WordSensitivity], items="words"):
         return tuple(words.values())
 
     def to_dict(self) -> dict[str, Any]:
-        found = fields_of(self) | {
-            "average": None if self.average is None else asdict(self.average),
-            "real": None if self.real is None else asdict(self.real),
-            "delta": self.delta.tolist(),
-            "words": [word.row() for word in self.words],
-        }
+        found = super().to_dict() | {"words": [word.row() for word in self.words]}
         del found["proof"]
         return found
 

@@ -354,10 +354,8 @@ def slope(n: Any, lower: Any, upper: Any = None, *, texts: Any = None) -> Slope:
     drawn = None if texts is None else np.asarray(texts, dtype=object).ravel().tolist()
     if drawn is not None and len(drawn) != low.size:
         raise InputError(f"a text for each of {low.size} trials", len(drawn), "name them all")
-    fits = [
-        fit_slope(sizes.ravel().tolist(), one.ravel().tolist(), drawn)
-        for one in _ends(sizes, low, high)
-    ]
+    n, ends = sizes.ravel().tolist(), _ends(sizes, low, high)
+    fits = [fit_slope(n, one.ravel().tolist(), drawn) for one in ends]
     found = [one for one in fits if one is not None]
     if not found:
         raise InputError("at least three trials and two different n", f"{low.size}", "add more n")
