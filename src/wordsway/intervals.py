@@ -12,7 +12,7 @@ import logging
 import math
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import torch
@@ -21,10 +21,9 @@ from wordsway.constraints import COMBINATIONS, L2, Choices, Constraint, euclidea
 from wordsway.core.checks import Bytes, Effort, Radius, Seed, Within, validated
 from wordsway.core.errors import InputError, WordswayError, needs
 from wordsway.core.progress import Progress, silent, stretch_of
-from wordsway.core.result import SequenceResult, fields_of, versions
+from wordsway.core.result import SequenceResult, versions
 from wordsway.core.runtime import single_thread
 from wordsway.core.sample import Positions, Sample, rows_of
-from wordsway.core.seeds import check_seed
 from wordsway.core.vectors import ball_radius
 from wordsway.maps.average import AverageChange, averages
 from wordsway.maps.base import FeatureMap, FeatureRangeError, Map, View, search_view_of
@@ -134,12 +133,7 @@ class Sensitivity(SequenceResult[WordSensitivity], items="words"):
         return tuple(words.values())
 
     def to_dict(self) -> dict[str, Any]:
-        found = fields_of(self) | {
-            "average": None if self.average is None else asdict(self.average),
-            "real": None if self.real is None else asdict(self.real),
-            "delta": self.delta.tolist(),
-            "words": [word.row() for word in self.words],
-        }
+        found = super().to_dict() | {"words": [word.row() for word in self.words]}
         del found["proof"]
         return found
 
@@ -232,7 +226,6 @@ def sensitivity(
     (0.5, None)
     """
     started = time.perf_counter()
-    seed = check_seed(seed)
     sample = X if isinstance(X, Sample) else Sample(X)
     phi = phi if isinstance(phi, FeatureMap) else FeatureMap.of(phi)
     phi.check(sample.n, sample.d)

@@ -49,8 +49,8 @@ class Slope(Interval):
     line_p: float = math.nan
 
 
-def mean_interval(values: Sequence[float], level: float = 0.95) -> Interval | None:
-    """The mean of independent values with Student's interval; None of fewer than three.
+def mean_interval(values: Sequence[float]) -> Interval | None:
+    """The mean of independent values with Student's 95 % interval; None of fewer than three.
 
     >>> found = mean_interval([1.0, 2.0, 3.0])
     >>> round(found.value, 9), round(found.high - found.value, 2)
@@ -61,15 +61,12 @@ def mean_interval(values: Sequence[float], level: float = 0.95) -> Interval | No
         return None
     mean = sum(values) / count
     spread = math.sqrt(sum((value - mean) ** 2 for value in values) / (count - 1))
-    half = _student(level, count - 1) * spread / math.sqrt(count)
+    half = _student(count - 1) * spread / math.sqrt(count)
     return Interval(mean, mean - half, mean + half, count)
 
 
 def fit_slope(
-    n: Sequence[float],
-    S: Sequence[float],
-    texts: Sequence[Any] | None = None,
-    level: float = 0.95,
+    n: Sequence[float], S: Sequence[float], texts: Sequence[Any] | None = None
 ) -> Slope | None:
     """Least squares of log S on log n over all trials; None without two different n or three
     points.
@@ -101,7 +98,7 @@ def fit_slope(
         freedom, line_p = drawn - 1, math.nan
         squares = sum(share**2 for share in shares.values())
         error = math.sqrt(drawn / freedom * squares) if freedom else math.inf
-    half = _student(level, freedom) * error if freedom else math.inf
+    half = _student(freedom) * error if freedom else math.inf
     return Slope(value, value - half, value + half, drawn, y0 - value * x0, error, line_p)
 
 
@@ -134,14 +131,14 @@ def _beyond(F: float, above: int, below: int) -> float:
     return float(end * (weights * np.exp(logs + scale)).sum())
 
 
-def _student(level: float, freedom: int) -> float:
-    """The two-sided quantile of Student's t: exact for one and two degrees of freedom, else Cornish
+def _student(freedom: int) -> float:
+    """The 97.5 % quantile of Student's t: exact for one and two degrees of freedom, else Cornish
     and Fisher's expansion.
 
-    >>> [round(_student(0.95, freedom), 2) for freedom in (1, 2, 5, 30)]
+    >>> [round(_student(freedom), 2) for freedom in (1, 2, 5, 30)]
     [12.71, 4.3, 2.57, 2.04]
     """
-    p = (1 + level) / 2
+    p = (1 + 0.95) / 2
     if freedom == 1:
         return math.tan(math.pi * (p - 0.5))
     if freedom == 2:
@@ -357,10 +354,8 @@ def slope(n: Any, lower: Any, upper: Any = None, *, texts: Any = None) -> Slope:
     drawn = None if texts is None else np.asarray(texts, dtype=object).ravel().tolist()
     if drawn is not None and len(drawn) != low.size:
         raise InputError(f"a text for each of {low.size} trials", len(drawn), "name them all")
-    fits = [
-        fit_slope(sizes.ravel().tolist(), one.ravel().tolist(), drawn)
-        for one in _ends(sizes, low, high)
-    ]
+    n, ends = sizes.ravel().tolist(), _ends(sizes, low, high)
+    fits = [fit_slope(n, one.ravel().tolist(), drawn) for one in ends]
     found = [one for one in fits if one is not None]
     if not found:
         raise InputError("at least three trials and two different n", f"{low.size}", "add more n")

@@ -19,8 +19,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal
 
+from wordsway.core.escape import JOINERS
+
 Kind = Literal["word", "special", "padding"]
-_JOINERS = "\u200c\u200d"
 _WORD = re.compile(r"\w+(?:['’\-]\w+)*|[^\w\s]")
 #: An emoji: a flag, a keycap, or pictures with their modifiers and tags, joined by U+200D.
 _PICTURE = r"\p{Extended_Pictographic}[\p{Emoji_Modifier}\uFE0E\uFE0F\U000E0020-\U000E007F]*"
@@ -182,7 +183,7 @@ def _joined(text: str, spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
     sticky = False
     for start, end in spans:
         mark = end - start == 1 and (
-            unicodedata.category(text[start]).startswith("M") or text[start] in _JOINERS
+            unicodedata.category(text[start]).startswith("M") or text[start] in JOINERS
         )
         touches = bool(joined) and joined[-1][1] == start
         if touches and (mark or (sticky and text[start].isalnum())):

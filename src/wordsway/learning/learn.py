@@ -11,7 +11,6 @@ from wordsway.core.errors import InputError
 from wordsway.core.progress import Progress, silent, stretch_of
 from wordsway.core.result import versions
 from wordsway.core.sample import Positions, Sample, rows_of
-from wordsway.core.seeds import check_seed
 from wordsway.intervals import MEMORY, reached
 from wordsway.learning.features import TrainingFeatures
 from wordsway.learning.losses import check_setting
@@ -63,7 +62,6 @@ def learn(
     (-1.0, True)
     """
     started = time.perf_counter()
-    seed = check_seed(seed)
     setting = check_setting(update, loss, penalty)
     _check_texts(train, labels, X)
     phi.check(X.n, X.d)

@@ -257,14 +257,12 @@ class FlipProblem:
             delta=delta,
         )
 
-    def errors(
-        self, row: int, replacements: torch.Tensor, update: str, batch: int = 256
-    ) -> torch.Tensor:
+    def errors(self, row: int, replacements: torch.Tensor, update: str) -> torch.Tensor:
         """The error (V,) for each of the vectors (V, d), real words, say, in the place of row i."""
         deltas = replacements.to(torch.float64) - self.view.X[row].to(torch.float64)
         found = []
         with torch.no_grad():
-            for part in deltas.split(batch):
+            for part in deltas.split(256):
                 u, a = self._predictions(row, part, update)
                 found.append((u + a * self.residual + self.y) ** 2)
         return torch.cat(found)

@@ -77,7 +77,6 @@ class FlipRow:
 
     @property
     def difficulty(self) -> tuple[float, float]:
-        """See `difficulty`."""
         return difficulty(self.error, self.gamma)
 
     def to_dict(self) -> dict[str, Any]:

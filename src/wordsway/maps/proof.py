@@ -29,11 +29,11 @@ from wordsway.maps.attention.certificates.dual import (
     Cells,
     cells,
     halved_cells,
-    interpolate,
 )
 from wordsway.maps.attention.certificates.heads import HeadsCertificate
 from wordsway.maps.attention.certificates.heads_gain import TURNED
 from wordsway.maps.attention.certificates.one_matrix import SolvedDual, WrapperContext, solve
+from wordsway.maps.attention.certificates.problem import interpolate
 from wordsway.maps.attention.certificates.reading import certify_row, solve_mean
 from wordsway.maps.attention.family import Attention
 from wordsway.maps.attention.heads import HeadsLayer
@@ -129,20 +129,7 @@ class Verification(Result, brief="rows uppers radius"):
         return max(self.uppers)
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "verified": True,
-            "upper": self.upper,
-            "rows": list(self.rows),
-            "uppers": list(self.uppers),
-            "radius": self.radius,
-            "map": self.map,
-            "inputs": self.inputs,
-            "about": self.about,
-            "bytes": self.bytes,
-            "seconds": self.seconds,
-            "n": self.n,
-            "d": self.d,
-        }
+        return {"verified": True, "upper": self.upper} | super().to_dict()
 
     def frame(self) -> pandas.DataFrame:
         """A data frame with one row per row of the text."""
@@ -359,7 +346,7 @@ def _heads(
     about |= {"heads": weights.heads, "rope": phi.positions == "rope"}
     matrices = {name: getattr(weights, name) for name in "QKVO"}
     given = {name: matrix for name, matrix in matrices.items() if matrix is not None}
-    shared, (kappa, factors) = {}, certificate.gains
+    shared, (kappa, factors) = {}, certificate.gain
     if factors is not None:
         shared = {"heads/gain": _array(factors.flatten(0, 1)), "heads/kappa": np.array([kappa**2])}
     if certificate.together is not None:

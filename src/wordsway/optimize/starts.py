@@ -46,11 +46,11 @@ def default_starts(
 
 
 def top_direction(
-    objective: Objective, which: torch.Tensor, direction: torch.Tensor, steps: int = 3
+    objective: Objective, which: torch.Tensor, direction: torch.Tensor
 ) -> torch.Tensor:
-    """A few power steps of the Hessian of f at x = 0, from ``direction`` (P, p)."""
+    """Three power steps of the Hessian of f at x = 0, from ``direction`` (P, p)."""
     length = NEAR_ZERO * objective.radius(which).to(direction.dtype)[:, None]
-    for _ in range(steps):
+    for _ in range(3):
         _, gradient = objective.evaluate(which, length * unit(direction))
         flat = (gradient == 0).all(1, keepdim=True)
         direction = torch.where(flat, direction, gradient)

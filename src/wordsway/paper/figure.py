@@ -130,9 +130,7 @@ def find_sources(*, fetch: bool, reviews: bool = True, progress: Progress = sile
     entries = [name for name, entry in catalogue.CATALOGUE.items() if entry.kind == "model"]
     here = {name: catalogue.present(name) for name in entries}
     found.models = {name: model.digest for name, model in here.items() if model is not None}
-    if not reviews:
-        return found
-    if found.missing:
+    if found.missing or not reviews:
         return found
     for width in (192, 384):
         found.by_width[width].append("imdb:minilm")

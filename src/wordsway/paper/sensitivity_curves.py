@@ -210,11 +210,8 @@ class SensitivityCurves(GridFigure):
                 f"log S(L = {int(deep)}) − log S(L = {int(shallow)}): {gain}; {grows}; slope of "
                 f"the factor in n {drift}"
             )
-            claim, rule = (
-                "Paper, Theorem 2: depth helps by a constant factor",
-                "our rule: the difference is above 0",
-            )
-            verdict = decide(gain, least=0.0)
+            claim = "Paper, Theorem 2: depth helps by a constant factor"
+            rule, verdict = "our rule: the difference is above 0", decide(gain, least=0.0)
             yield Finding(self.name, claim, str(data), measured, verdict, rule)
 
     def _any_row(self, data: pandas.DataFrame) -> list[Finding]:
@@ -276,14 +273,12 @@ class SensitivityCurves(GridFigure):
         """The theoretical curves of the map, for every depth that was measured."""
         first = rows[rows["positions"] == "0"]
         means = {int(n): float(mean) for n, mean in first.groupby("n")["lower"].mean().items()}  # type: ignore[call-overload]
-        lines = []
+        d, lines = int(rows["d"].max()), []
         for colour, depth in enumerate(self.depths):
             if depth is None:
-                lines += theory_curves(self.map, int(rows["d"].max()), means)
+                lines += theory_curves(self.map, d, means)
             elif depth in set(rows["depth"]):
-                lines += theory_curves(
-                    self.map, int(rows["d"].max()), means, colour=colour, depth=depth
-                )
+                lines += theory_curves(self.map, d, means, colour=colour, depth=depth)
         return lines
 
 

@@ -152,15 +152,13 @@ def label(text: str) -> float:
     return float(any(negated(word) for word in spelled(text)))
 
 
+@lru_cache(maxsize=2)
 def read_cases(task: str, count: int, seed: int) -> list[Case]:
     """Texts of at most n words, each with the edit that changes its label first."""
     found = list(islice((_synthetic if task == "synthetic" else _reviews)(seed), count))
     if len(found) < count:
         raise InputError(f"{count} texts in {task}", len(found), "train on fewer")
     return found
-
-
-cached_cases = lru_cache(maxsize=2)(read_cases)
 
 
 def _synthetic(seed: int) -> Iterator[Case]:
@@ -277,7 +275,7 @@ class TrainingJob(Job):
             return {"checkpoints": list(self._train(own, make(), rate))}
 
     def _train(self, own: int, network: Network, rate: float) -> Iterator[dict[str, Any]]:
-        cases = cached_cases(self.task, self.pairs + TEST, self.seed)
+        cases = read_cases(self.task, self.pairs + TEST, self.seed)
         drawn = generator(own, "examples")
         cases = [cases[at] for at in torch.randperm(len(cases), generator=drawn).tolist()]
         rows = WordRows(derive(own, "words"))

@@ -195,21 +195,19 @@ class FlipJob(RequestJob):
         return self.request.content | {"version": FLIPS_SEEDS}
 
     @cached_property
-    def largest(self) -> Request:
-        """The request with the most training texts."""
-        return replace(self.request, learning=max(self.flips, key=lambda one: one.train))
+    def largest(self) -> LearningOptions:
+        """The setting with the most training texts."""
+        return max(self.flips, key=lambda one: one.train)
 
     def peak_bytes(self) -> float:
-        request = self.request
-        process = PROCESS_WITH_MODEL
+        request, process = self.request, PROCESS_WITH_MODEL
         if request.data == "gaussian":  # texts that stay, half of them counted in `trial_bytes`
-            texts = max(one.train for one in self.flips)
-            process += min(KEPT_TEXTS, 8 * texts * request.n * request.d) // 2
-        return trial_bytes(self.largest) + process
+            process += min(KEPT_TEXTS, 8 * self.largest.train * request.n * request.d) // 2
+        return trial_bytes(replace(request, learning=self.largest)) + process
 
     @property
     def size(self) -> float:
-        texts = max(one.train for one in self.flips)
+        texts = self.largest.train
         return float((len(self.flips) * self.request.rows + texts) * self.request.features)
 
     def smaller(self, share: float) -> FlipJob:

@@ -123,7 +123,13 @@ def run_learning_trials(request: Request, *, progress: Progress = silent) -> Fli
     """Run the trials of a request that learns; Ctrl-C keeps the finished ones."""
     learning = learning_of(request)
     check_memory(request)
-    source = _source(request, learning, progress)
+    n, d, seed = request.n, request.d, request.seed
+    source: LabelledSource
+    if request.data == "gaussian":
+        source = LabelledGaussianTexts(n, d, seed)
+    else:
+        ahead = learning.train + request.trials
+        source = CorpusTexts(request.data, n, d, seed, ahead, request.texts, progress)
     factors: Factors = {}
 
     def trial(index: int, progress: Progress) -> dict[str, Any]:
@@ -238,11 +244,3 @@ def _real_words(
         "real_words": [{"piece": pieces[place], "error": float(errors[place])} for place in order],
         "real_words_tried": len(pieces),
     }
-
-
-def _source(request: Request, learning: LearningOptions, progress: Progress) -> LabelledSource:
-    if request.data == "gaussian":
-        return LabelledGaussianTexts(request.n, request.d, request.seed)
-    ahead = learning.train + request.trials
-    n, d, seed = request.n, request.d, request.seed
-    return CorpusTexts(request.data, n, d, seed, ahead, request.texts, progress)

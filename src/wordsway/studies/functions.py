@@ -156,14 +156,13 @@ def function_jobs(
     trials: Trials,
     seed: int,
     pair_by: Sequence[str] = (),
-    most: int = 1_000_000,
 ) -> tuple[FunctionJob, ...]:
     """The jobs of all settings of a grid, with their trials."""
     named = ImportableFunction.of(function)
     _check_names(function, grid)
     paired = paired_names(pair_by, list(grid))
     spans = {name: _span(name, value) for name, value in grid.items()}
-    draws = draws_of(trials, most // max(1, math.prod(map(len, spans.values()))))
+    draws = draws_of(trials, max(1, math.prod(map(len, spans.values()))))
     jobs = [
         FunctionJob(named, dict(zip(spans, values, strict=True)), trial, seed, weights, paired)
         for values in itertools.product(*spans.values())

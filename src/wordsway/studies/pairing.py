@@ -19,10 +19,12 @@ Trials = Count | Mapping[str, Count]
 #: The number of a trial, or those of its text and its weights.
 Draw = int | tuple[int, int]
 KINDS = ("text", "weights")
+#: More cells than this are taken for a mistake.
+MOST = 1_000_000
 
 
-def draws_of(trials: Trials, most: int) -> list[Draw]:
-    """The draws of one setting, at most ``most`` of them.
+def draws_of(trials: Trials, settings: int) -> list[Draw]:
+    """The draws of each setting.
 
     >>> draws_of(2, 9), draws_of({"text": 2, "weights": 2}, 9)
     ([0, 1], [(0, 0), (0, 1), (1, 0), (1, 1)])
@@ -35,8 +37,8 @@ def draws_of(trials: Trials, most: int) -> list[Draw]:
             repr(trials),
             'pass 10, or {"text": 5, "weights": 4}',
         )
-    if texts * weights > most:
-        raise InputError("at most 1,000,000 cells", "more", "split the study")
+    if texts * weights > MOST // settings:
+        raise InputError(f"at most {MOST:,} cells", "more", "split the study")
     if isinstance(trials, Mapping):
         return list(itertools.product(range(texts), range(weights)))
     return list(range(texts))

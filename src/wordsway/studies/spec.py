@@ -30,12 +30,9 @@ from wordsway.core.errors import InputError
 from wordsway.engine.job import Job
 from wordsway.maps.registry import all_options
 from wordsway.studies.cells import jobs_of
-from wordsway.studies.pairing import Draw, draws_of, paired_names
+from wordsway.studies.pairing import MOST, Draw, draws_of, paired_names
 from wordsway.studies.request import LearningOptions, Request, first_row, request_of
 from wordsway.studies.texts import TextOptions
-
-#: More cells than this are taken for a mistake.
-MOST = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -130,7 +127,7 @@ def _points(
         elif not {"positions", "together", "train"} & set(point):
             point["positions"] = first_row(point.get("data", "gaussian"))
         try:
-            draws = draws_of(point.pop("trials", 1), MOST // count)
+            draws = draws_of(point.pop("trials", 1), count)
             request = request_of(**point)
         except InputError as error:
             raise _with_line(error, text, number, head, grid) from None

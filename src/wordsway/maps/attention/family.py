@@ -18,7 +18,6 @@ from wordsway.core.checks import AnyCount, Count, Number, OneOf, Positive, Seed,
 from wordsway.core.errors import InputError, positive
 from wordsway.core.runtime import checked_device
 from wordsway.core.sample import Sample
-from wordsway.core.seeds import check_seed
 from wordsway.gaussian.laws import Law, law_name
 from wordsway.maps.attention.certificates.heads import HeadsCertificate
 from wordsway.maps.attention.heads import HeadsView, Setting
@@ -111,8 +110,8 @@ class Attention(FeatureMap):
         self.seed: int | None = None
         shape = self.function.shape
         if weight is None and weights is None:
-            self.seed = check_seed(seed)
-            drawn = draw_projections(positive("d", d), self.seed, heads, shape, law)
+            self.seed = seed
+            drawn = draw_projections(positive("d", d), seed, heads, shape, law)
         else:
             drawn = given_projections(d, heads, shape, weight, weights)
         #: The matrices by name, as ``weights`` takes them.

@@ -130,7 +130,7 @@ class HeadsLayer(AttentionLayer):
 
     @cached_property
     def errors(self) -> HeadsErrors:
-        return heads_errors(self, self.text_error)
+        return heads_errors(self)
 
     def row(self, i: int) -> FromRow:
         """The layer seen from row i; the latest ones are kept."""

@@ -102,9 +102,9 @@ class Rotation(NamedTuple):
         """The same rotation in another precision or place."""
         return Rotation(self.cos.to(like), self.sin.to(like))
 
-    def turn(self, x: torch.Tensor, back: bool = False) -> torch.Tensor:
+    def turn(self, x: torch.Tensor) -> torch.Tensor:
         """All rows: x is (…, n, heads, m)."""
-        return self._turned(x, self.cos[:, None], self.sin[:, None], back)
+        return self._turned(x, self.cos[:, None], self.sin[:, None], back=False)
 
     def turn_as(self, i: int, x: torch.Tensor, back: bool = False) -> torch.Tensor:
         """x (…, m) turned as row i is."""

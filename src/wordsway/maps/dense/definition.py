@@ -23,7 +23,7 @@ from wordsway.core.checks import Count, OneOf, Positive, Seed, Within, validated
 from wordsway.core.errors import InputError
 from wordsway.core.runtime import checked_device
 from wordsway.core.sample import Sample, finite_matrix
-from wordsway.core.seeds import check_seed, derive
+from wordsway.core.seeds import derive
 from wordsway.gaussian import GaussianMatrix, TokenMatrix
 from wordsway.gaussian.dense import DENSE_BYTES, DenseBlocks, DenseMatrix, draw_gaussian
 from wordsway.gaussian.joint import Answers, JointMatrix, TextGramFactor
@@ -97,7 +97,7 @@ class FullyConnected(FeatureMap):
             self.seed = None
             self.layers = self._accept(weights, n, phi)
             return
-        self.seed = check_seed(seed)
+        self.seed = seed
         if n is None or d is None:
             raise InputError("n and d", f"n={n}, d={d}", "pass both, or weights with n")
         k = n * d if k is None else k

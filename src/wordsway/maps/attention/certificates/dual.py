@@ -18,7 +18,7 @@ from typing import final
 
 import torch
 
-from wordsway.maps.attention.certificates.problem import Problem, neighbour
+from wordsway.maps.attention.certificates.problem import Problem, interpolate, neighbour
 from wordsway.maps.rigorous import SAFE, U
 
 COARSE, SPLITS = 12, 3  # cells over β at first, and how often the worst ones are halved
@@ -329,10 +329,3 @@ def golden(
             torch.where(lower, fa, value),
         )
     return torch.where(fa < fb, a, b)
-
-
-def interpolate(at: torch.Tensor, grid: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
-    """Piecewise linear interpolation; constant beyond the ends."""
-    right = torch.searchsorted(grid, at).clamp(1, len(grid) - 1)
-    share = ((at - grid[right - 1]) / (grid[right] - grid[right - 1])).clamp(0, 1)
-    return values[right - 1] * (1 - share) + values[right] * share

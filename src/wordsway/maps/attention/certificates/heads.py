@@ -5,7 +5,7 @@ With m_jh the mean of head h of row j over the keys but i, Y_jh = O_hᵀ(v_ih �
     w_j = Σ_h (p_jh − p⁰_jh)Y_jh + p_jh C_hᵀΔ,      p_jh = p_jh(a_jh),  a_jh = A_jh·Δ.
 
 **Boxes** (Theorem 10): p_jh lies where |a_jh| ≤ r‖A_jh‖ lets it, so that ‖w_j‖ ≤ η_j + rκ, η_j over
-the corners of that box, κ that of `head_gain_upper_bound`. **Prices** (Theorem 11): with τ of
+the corners of that box, κ that of `head_gain`. **Prices** (Theorem 11): with τ of
 `Together`, η_j the norm of the matrix of rows Y_jh, and Σ_jh (c a)² + μτ ≤ r²L for some pairs μ, L,
 
     Σ_{j≠i} ‖w_j‖² ≤ λ(r²L − μτ₁) + Σ_jh max_a [f_jh(p(a), τ₂) − λ(c a)²]     for τ₁ ≤ τ ≤ τ₂,
@@ -67,14 +67,9 @@ class HeadsCertificate:
         self.weights = weights
 
     @cached_property
-    def gains(self) -> tuple[float, torch.Tensor | None]:
+    def gain(self) -> tuple[float, torch.Tensor | None]:
         """κ of the projections, and what proves it."""
         return head_gain(self.weights)
-
-    @property
-    def gain(self) -> float:
-        """κ of the projections."""
-        return self.gains[0]
 
     @cached_property
     def values(self) -> torch.Tensor:
@@ -105,8 +100,9 @@ class HeadsCertificate:
     def solve(self, layer: HeadsLayer, i: int, radius: float) -> SolvedHeads:
         """The smaller one of both bounds of one row."""
         row, own = row_of(layer, i, radius), _own(layer, i, radius)
-        others = float(((_box(layer, row, radius) + radius * self.gain) ** 2).sum())
-        whole = others + (own + radius * self.gain) ** 2
+        kappa, _ = self.gain
+        others = float(((_box(layer, row, radius) + radius * kappa) ** 2).sum())
+        whole = others + (own + radius * kappa) ** 2
         if layer.setting.lift.plain and len(row.logit):
             priced = self._priced(row, radius, own, whole)
             if priced is not None and priced.total < whole:
@@ -159,7 +155,7 @@ class HeadsCertificate:
             if energy < 0:  # no Δ is here
                 return TauCell(0.0, low, high, lam or 1.0)
             bound, lam = shares.least(high, energy, lam)
-            bound += (own + min(r * self.gain, math.sqrt(heads * high))) ** 2
+            bound += (own + min(r * self.gain[0], math.sqrt(heads * high))) ** 2
             return TauCell(-bound, low, high, lam)
 
         table, lam, cells = GainTable(row, weight), None, []

@@ -61,19 +61,13 @@ def parts_of(weights: Projections) -> tuple[torch.Tensor, torch.Tensor]:
     return V, O
 
 
-def head_gain_upper_bound(weights: Projections) -> float:
-    """A number that ‖Σ_h p_h C_h‖ exceeds for no shares p ∈ [0, 1]^H.
+def head_gain(weights: Projections) -> tuple[float, torch.Tensor | None]:
+    """A number that ‖Σ_h p_h C_h‖ exceeds for no shares p ∈ [0, 1]^H, and the E_h (H, m′, m′) with
+    W_h = E_hE_hᵀ of the lemma that prove it; None where they do not.
 
     >>> Q = torch.eye(4, dtype=torch.float64)
-    >>> round(head_gain_upper_bound(Projections(Q, Q, Q, 2 * Q, 2, 2)), 2)
+    >>> round(head_gain(Projections(Q, Q, Q, 2 * Q, 2, 2))[0], 2)
     2.0
-    """
-    return head_gain(weights)[0]
-
-
-def head_gain(weights: Projections) -> tuple[float, torch.Tensor | None]:
-    """That number, and the E_h (H, m′, m′) with W_h = E_hE_hᵀ of the lemma that prove it; None
-    where they do not.
     """
     V, O = parts_of(weights)
     if len(V) == 1:
@@ -146,7 +140,8 @@ def _tuned(bases: Bases) -> tuple[float, torch.Tensor]:
             X = torch.linalg.qr(U @ (w[:, None] * _solved(factor, w, U.T @ X))).Q
         u = U.T @ X
         h = _solved(factor, w, u)
-        values, turn = torch.linalg.eigh(_symmetric(u.T @ (w[:, None] * h)))
+        inner = u.T @ (w[:, None] * h)
+        values, turn = torch.linalg.eigh((inner + inner.T) / 2)
         u, h, X = u @ turn, h @ turn, X @ turn
         top = float(values[-1])
         if top < least:
@@ -162,10 +157,6 @@ def _tuned(bases: Bases) -> tuple[float, torch.Tensor]:
 def _solved(factor: torch.Tensor, w: torch.Tensor, u: torch.Tensor) -> torch.Tensor:
     """(W − G)⁻¹Wu."""
     return torch.cholesky_solve(w[:, None] * u, factor)
-
-
-def _symmetric(M: torch.Tensor) -> torch.Tensor:
-    return (M + M.T) / 2
 
 
 def _proved(U: torch.Tensor, G: torch.Tensor, w: torch.Tensor, square: float) -> float:

@@ -153,6 +153,13 @@ def across_error(A: torch.Tensor) -> float:
     return 4 * (A.shape[1] + 8) * U * float(A.norm())
 
 
+def interpolate(at: torch.Tensor, grid: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
+    """Piecewise linear interpolation; constant beyond the ends."""
+    right = torch.searchsorted(grid, at).clamp(1, len(grid) - 1)
+    share = ((at - grid[right - 1]) / (grid[right] - grid[right - 1])).clamp(0, 1)
+    return values[right - 1] * (1 - share) + values[right] * share
+
+
 @dataclass(frozen=True)
 class Joined:
     """g(ρ) = λ_max(AᵀA + ρBᵀB) at most: by chords, as it is convex, and slopes up to ‖B‖²."""
@@ -186,10 +193,8 @@ class Joined:
         """λ_max(λAᵀA + κBᵀB) at most."""
         rho = (log_kappa - log_lambda).exp()
         at, value = rho.new_tensor(self.at), rho.new_tensor(self.value)
-        right = torch.searchsorted(at, rho).clamp(1, len(at) - 1)
-        share = ((rho - at[right - 1]) / (at[right] - at[right - 1])).clamp(0, 1)
-        chord = value[right - 1] * (1 - share) + value[right] * share
-        return log_lambda.exp() * (chord + self.slope * (rho - at[-1]).clamp_min(0)) * SAFE
+        beyond = self.slope * (rho - at[-1]).clamp_min(0)
+        return log_lambda.exp() * (interpolate(rho, at, value) + beyond) * SAFE
 
 
 class GridRows(NamedTuple):

@@ -20,6 +20,7 @@ from wordsway.maps.rigorous import ELEMENTARY, SAFE, U
 
 if TYPE_CHECKING:
     from wordsway.maps.attention.heads import HeadsLayer
+    from wordsway.maps.attention.one_matrix.layer import Layer
 
 #: Roundings of a weight before it meets the text (temperature, √d, log n), in units of u.
 PREPARED = 64
@@ -88,27 +89,19 @@ def layer_errors(
     return LayerErrors(score_error, key_error, without, rows, largest, longest, value_error)
 
 
-def one_matrix_errors(
-    scores: Scores,
-    X: torch.Tensor,
-    W: torch.Tensor,
-    keys: torch.Tensor,
-    s: torch.Tensor,
-    shares: torch.Tensor,
-    text_error: float,
-) -> LayerErrors:
-    """The errors of `attention.one_matrix.layer.Layer`; ``W`` is divided by √d, ``keys`` are XW.
+def one_matrix_errors(layer: Layer) -> LayerErrors:
+    """The errors of `attention.one_matrix.layer.Layer`, whose W is divided by √d and keys are XW.
 
     ‖fl(x_jᵀW) − x_jᵀW‖ ≤ (γ_d + prepared)‖x_j‖‖W‖_F, and a score adds γ_d‖A_j‖‖x_l‖ and the
     rounding of its bias, which is at most |s| + ‖A_j‖‖x_l‖ itself.
     """
-    d = X.shape[1]
-    x, k, w = X.norm(dim=1), keys.norm(dim=1), float(W.norm())
+    X, s, text_error, d = layer.X, layer.s, layer.text_error, layer.X.shape[1]
+    x, k, w = X.norm(dim=1), layer.keys.norm(dim=1), float(layer.W.norm())
     longest = float(x.max()) + text_error
     key_error = (2 * (d + PREPARED) * U * x + text_error) * w
     error = key_error * longest + k * text_error + 2 * (d + PREPARED) * U * k * longest
     error = error + PREPARED * U * _largest_visible(s)
-    return layer_errors(scores, s, shares, X, error, key_error, text_error)
+    return layer_errors(layer.scores, s, layer.P, X, error, key_error, text_error)
 
 
 def _largest_visible(s: torch.Tensor) -> torch.Tensor:
@@ -147,14 +140,14 @@ class HeadsErrors:
         return math.hypot(float(total.norm()), own) * SAFE
 
 
-def heads_errors(layer: HeadsLayer, text_error: float) -> HeadsErrors:
+def heads_errors(layer: HeadsLayer) -> HeadsErrors:
     """The errors of `attention.heads.HeadsLayer`.
 
     Queries and keys are products of length d with a bias, turned by angles of at most n radians and
     lifted; a lifted query or key is off by what its `Lift` makes of that. Values are products of
     length d, rows a product of all heads with O.
     """
-    setting, X = layer.setting, layer.X
+    setting, X, text_error = layer.setting, layer.X, layer.text_error
     weights, n, d = setting.weights, len(X), X.shape[1]
     x = X.norm(dim=1)
     unit = 2 * (d + PREPARED) * U

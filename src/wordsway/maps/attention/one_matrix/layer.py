@@ -83,9 +83,7 @@ class Layer(AttentionLayer):
 
     @cached_property
     def errors(self) -> LayerErrors:
-        return one_matrix_errors(
-            self.scores, self.X, self.W, self.keys, self.s, self.P, self.text_error
-        )
+        return one_matrix_errors(self)
 
     def smoothed(self, width: float) -> Layer:
         """This layer with the kinks of row i's attention rounded over ``width`` after it moves."""
