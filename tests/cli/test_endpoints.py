@@ -42,10 +42,16 @@ def test_pairs_of_an_endpoint(capsys):
 
 
 @pytest.mark.slow
-def test_an_audit_says_first_what_it_would_send(tmp_path, capsys):
+@pytest.mark.parametrize(
+    "verb",
+    [
+        ["audit", "--data", "everyday", "--texts", "3"],
+        ["length", "--data", "gold", "--texts", "3", "--windows", "1,2,4", "--no-baselines"],
+    ],
+)
+def test_a_forecast_counts_the_texts_that_are_sent(verb, tmp_path, capsys):
     with serving() as server:
-        command = ["audit", "--data", "everyday", "--texts", "3", "--endpoint", server.url]
-        command += ["--model", "m", "--out", str(tmp_path / "out")]
+        command = [*verb, "--endpoint", server.url, "--model", "m", "--out", str(tmp_path / "out")]
         assert run([*command, "--forecast", "--json"]) == 0
         told = json.loads(capsys.readouterr().out)
         assert server.texts == [] and told["texts"] > 10

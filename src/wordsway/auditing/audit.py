@@ -72,7 +72,7 @@ from wordsway.engine.job import Job
 from wordsway.engine.run import Machines, run_jobs
 from wordsway.engine.store import Store
 from wordsway.engine.tables import save_table
-from wordsway.models.endpoint import Endpoint, EndpointForecast
+from wordsway.models.endpoint import Endpoint
 from wordsway.models.files import ModelName, locate
 
 log = logging.getLogger("wordsway")
@@ -179,6 +179,11 @@ class AuditRequest(EncoderRequest):
     def texts_read(self, progress: Progress) -> int:
         places = places_of(self.cases(progress).cases)
         return sum(1 + len(edits) + compared * self.draws for _, edits, compared in places)
+
+    def texts_sent(self, endpoint: Endpoint, progress: Progress) -> list[str]:
+        places = places_of(self.cases(progress).cases)
+        encoder = encoder_for(endpoint, self.target)
+        return [text for (text,) in tokens_of(encoder, places, draws=self.draws, seed=self.seed)]
 
     def all_jobs(self, progress: Progress) -> list[Job]:
         chosen = self.cases(progress)
@@ -412,16 +417,6 @@ def write(found: Audit, folder: Path) -> Audit:
     for name in ("index.html", "audit.svg", "audit.csv", "audit.json"):
         full.save(folder / name)
     return full
-
-
-def forecast_endpoint(
-    request: AuditRequest, endpoint: Endpoint, progress: Progress = silent
-) -> EndpointForecast:
-    """What an audit would send to an endpoint; nothing is sent."""
-    places = places_of(request.cases(progress).cases)
-    encoder = encoder_for(endpoint, request.target)
-    tokens = tokens_of(encoder, places, draws=request.draws, seed=request.seed)
-    return endpoint.forecast([text for (text,) in tokens])
 
 
 def _measured(

@@ -24,6 +24,7 @@ from wordsway.engine.job import Job
 from wordsway.engine.store import Store
 from wordsway.engine.tables import writable
 from wordsway.models.encoders import AnyModel, distinct_names, listed, names_a_model, opened
+from wordsway.models.endpoint import Endpoint, EndpointForecast
 from wordsway.models.files import LIBRARIES, ModelName, labels_of
 from wordsway.models.jobs import ONE_AT_A_TIME, TextsJob, probe_of
 from wordsway.text.files import Encoding
@@ -66,9 +67,13 @@ class EncoderRequest:
     def all_jobs(self, progress: Progress) -> list[Job]:
         """Every job of the request."""
 
-    def texts_read(self, progress: Progress) -> int | None:
-        """The number of texts that a model reads; None if it is not known in advance."""
-        return None
+    @abstractmethod
+    def texts_read(self, progress: Progress) -> int:
+        """The number of texts that a model reads, at most."""
+
+    @abstractmethod
+    def texts_sent(self, endpoint: Endpoint, progress: Progress) -> list[str]:
+        """The texts that an endpoint embeds."""
 
     @property
     def count(self) -> int:
@@ -120,9 +125,21 @@ def forecast_request(
     """
     store = Store(out / "store") if out is not None and out.exists() else None
     cost = forecast_unfinished(request.all_jobs(progress), store, workers)
-    count = request.texts_read(progress) if request.objects else None
-    about = "runs in this process" + (f", at most {count:,} texts" if count else "")
+    if not request.objects:
+        return cost
+    about = f"runs in this process, at most {request.texts_read(progress):,} texts"
     return replace(cost, missing=tuple(f"{name}: {about}" for name in request.objects))
+
+
+def forecast_endpoints(
+    request: EncoderRequest, progress: Progress = silent
+) -> dict[str, EndpointForecast]:
+    """What would be sent to each endpoint of a request; nothing is sent."""
+    return {
+        name: one.forecast(request.texts_sent(one, progress))
+        for name, one in request.objects.items()
+        if isinstance(one, Endpoint)
+    }
 
 
 def output_folder(out: str | Path | None) -> Path | None:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from wordsway.cli import options as opt
 from wordsway.cli.output import echo_json, echo_usage, print_result, progress_line
 from wordsway.core.errors import InputError
+
+if TYPE_CHECKING:
+    from wordsway.auditing.running import EncoderRequest
 
 
 @opt.grouped
@@ -124,40 +127,41 @@ def audit_command(
 
     Example: wordsway audit --model minilm --model mpnet
     """
-    from wordsway.auditing.audit import AuditRequest, audit, forecast_endpoint
+    from wordsway.auditing.audit import AuditRequest, audit
     from wordsway.auditing.result import parse_gate, passed
-    from wordsway.auditing.running import forecast_request
-    from wordsway.core.result import fields_of
 
     names, asked = encoders.models, opt.given(audited) | encoders.how
     gate = fail_under or ()
+    if run.forecast:
+        _print_forecast(AuditRequest(names, **asked), run)
+        return
     with progress_line() as progress:
-        if run.forecast:
-            request = AuditRequest(names, **asked)
-            if encoders.endpoint is None:
-                cost = forecast_request(
-                    request, out=run.out, workers=run.workers, progress=progress
-                )
-            else:
-                sent = [(one, forecast_endpoint(request, one, progress)) for one in names]
-        else:
-            more = run.options | {"documents": documents, "fail_under": gate}
-            result = audit(names, **asked, **more, progress=progress)
-    if run.forecast and encoders.endpoint is None:
+        more = run.options | {"documents": documents, "fail_under": gate}
+        result = audit(names, **asked, **more, progress=progress)
+    echo_usage(names)
+    failures = [*result.gate, *(f"{name}: {one.reason}" for name, one in result.failed)]
+    if not run.as_json and not failures:
+        for line in passed(parse_gate(gate), result.models):
+            typer.echo(line, err=True)
+    _report(result, run.as_json, failures)
+
+
+def _print_forecast(request: EncoderRequest, run: AuditRun | LengthRun) -> None:
+    """Print what would be sent to each endpoint, or else time and memory on this machine."""
+    from wordsway.auditing.running import forecast_endpoints, forecast_request
+    from wordsway.core.result import fields_of
+
+    with progress_line() as progress:
+        sent = forecast_endpoints(request, progress)
+        if not sent:
+            cost = forecast_request(request, out=run.out, workers=run.workers, progress=progress)
+    if not sent:
         print_result(cost, run.as_json)
-    elif run.forecast:
-        for one, what in sent:
-            if run.as_json:
-                echo_json({"name": one.name, **fields_of(what)})
-            else:
-                typer.echo(f"{one.name}: {what}")
-    else:
-        echo_usage(names)
-        failures = [*result.gate, *(f"{name}: {one.reason}" for name, one in result.failed)]
-        if not run.as_json and not failures:
-            for line in passed(parse_gate(gate), result.models):
-                typer.echo(line, err=True)
-        _report(result, run.as_json, failures)
+    for name, what in sent.items():
+        if run.as_json:
+            echo_json({"name": name, **fields_of(what)})
+        else:
+            typer.echo(f"{name}: {what}")
 
 
 def _report(result: Any, as_json: bool, failures: list[str]) -> None:
@@ -226,22 +230,17 @@ def length_command(
 
     Example: wordsway length --model minilm --quick
     """
-    from wordsway.auditing.running import forecast_request
     from wordsway.lengths.length import LengthRequest, length
 
     windows = None if measured.windows is None else _sizes(measured.windows)
     models, asked = encoders.models, opt.given(measured) | encoders.how | {"windows": windows}
-    with progress_line() as progress:
-        if run.forecast:
-            request = LengthRequest(models, **asked)
-            cost = forecast_request(request, out=run.out, workers=run.workers, progress=progress)
-        else:
-            found = length(models, **asked, **run.options, progress=progress)
     if run.forecast:
-        print_result(cost, run.as_json)
-    else:
-        echo_usage(models)
-        _report(found, run.as_json, [])
+        _print_forecast(LengthRequest(models, **asked), run)
+        return
+    with progress_line() as progress:
+        found = length(models, **asked, **run.options, progress=progress)
+    echo_usage(models)
+    _report(found, run.as_json, [])
 
 
 def _sizes(windows: str) -> tuple[int, ...]:

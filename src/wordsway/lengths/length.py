@@ -29,10 +29,11 @@ from wordsway.core.result import versions
 from wordsway.engine.job import Job
 from wordsway.engine.run import Machines, run_jobs
 from wordsway.engine.store import Store
-from wordsway.lengths.responses import Response, WindowText, responses
+from wordsway.lengths.responses import Response, WindowText, responses, versions_of
 from wordsway.lengths.result import Length, MeasuredText, ModelLength
 from wordsway.lengths.theory import THEORY, RandomMaps
 from wordsway.lengths.windows import PLACES, HostedTexts, default_windows, hosted_texts
+from wordsway.models.endpoint import Endpoint
 from wordsway.models.files import ModelName, locate
 from wordsway.models.probe import Probe
 
@@ -173,6 +174,14 @@ class LengthRequest(EncoderRequest):
             encoding=self.encoding,
             progress=progress,
         )
+
+    def texts_sent(self, endpoint: Endpoint, progress: Progress) -> list[str]:
+        windows = self.in_windows(self.hosted(progress))
+        return [one for some in windows for text in some for one in versions_of(text)]
+
+    def texts_read(self, progress: Progress) -> int:
+        windows = self.in_windows(self.hosted(progress))
+        return sum(1 + len(places) for some in windows for _, places in some)
 
     def in_windows(self, hosted: HostedTexts) -> list[list[WindowText]]:
         return [[text.window(size, self.place) for text in hosted.texts] for size in self.sizes]

@@ -119,15 +119,21 @@ def all_responses(
     return found
 
 
+def versions_of(window: WindowText) -> list[str]:
+    """The text and its edited texts."""
+    text, places = window
+    return [text, *(place.edited(text) for place in places)]
+
+
 def responses(
     encoder: AnyEncoder, texts: Sequence[WindowText], target: int | str = "pooled"
 ) -> list[list[Response] | InputError]:
     """What each edit of each text changes and the word alone, or why the text cannot be read."""
     found: list[list[Response] | InputError] = []
     read: list[tuple[int, list[tuple[Any, ...]]]] = []
-    for number, (text, places) in enumerate(texts):
+    for number, one in enumerate(texts):
         try:
-            read.append((number, encoder.tokens([text, *(place.edited(text) for place in places)])))
+            read.append((number, encoder.tokens(versions_of(one))))
             found.append([])
         except InputError as error:
             found.append(error)
