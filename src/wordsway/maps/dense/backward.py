@@ -200,7 +200,7 @@ def typical(layer: BackwardLayer, r: torch.Tensor, t: float) -> tuple[float, flo
         return layer.sigma * (9 * chernoff(logarithm, t)).sqrt()
 
     few = flips(both, -layer.low / (2 * r[-1]), layer.sigma, t) / math.sqrt(2 * math.pi)
-    P = math.sqrt(2 / math.pi) * (RATIO - 1) * float(moved(both)[:-1].sum()) + few
+    P = (RATIO - 1) * float(moved(both)[:-1].sum()) / math.sqrt(2 * math.pi) + few
     slept = moved(layer.active)[:-1]
     # Every eighth end: larger cells, fewer of them.
     return P, 2 * RATIO**8 * float((slept[::8] ** 2).sum().sqrt()) + 2 * few
