@@ -45,7 +45,7 @@ write_reference(Path(__file__).parent / "reference" / "_generated")
 
 
 def _outside(app: object, name: str, source: list[str]) -> None:
-    """Links to the project's own files beside docs/ lead to where they are published."""
+    """Point links to files outside docs/ to where they are published."""
     source[0] = re.sub(
         r"\]\((?:\.\./)+((?:src|tests|examples|[A-Z]+\.md)[^)]*)\)", rf"]({PUBLISHED}\1)", source[0]
     )
@@ -121,7 +121,7 @@ def _block_math(translator: Any, node: nodes.math_block) -> None:
 
 
 def setup(app: Any) -> None:
-    """What is changed while pages are read, and how formulas are written."""
+    """Register the changes of sources and docstrings, and the renderer of formulas."""
     app.add_html_math_renderer("mathml", (_inline_math, None), (_block_math, None))
     app.connect("source-read", _outside)
     app.connect("autodoc-process-docstring", _norms)

@@ -129,7 +129,7 @@ def test_classifiers_are_compared_by_their_labels(table: Path, capsys: Any) -> N
     shown = capsys.readouterr().out
     assert "flips.notonly: " in shown and "rewording: " not in shown and "rank" not in shown
     audited([negated, negated_again], table).show()
-    assert "no kind can be told apart (20 texts per kind)" in capsys.readouterr().out
+    assert "cannot be told apart on any kind (20 texts per kind)" in capsys.readouterr().out
     on_page = page.read(table.parent.parent, table.parent.name)["flips"]
     assert [row[:2] for row in on_page["rows"]] == [
         (model.name, one.kind) for model in found for one in model.flips

@@ -170,7 +170,7 @@ def test_a_click_tells_everything_about_a_word(tab, small_model):
     assert "“good”, word 3" in said
     last = one.curve[-1]
     assert f"At reach 1 at least {last.lower:#.4g}" in said
-    assert f"at least {last.lower:#.4g} (found)" in said, "not that of the worst small move"
+    assert f"at least {last.lower:#.4g} (found)" in said, "not that of the worst small change"
     assert f"at any reach at most {one.upper:#.4g} (certified)" in said
     assert tab.locator(".chosen .ceiling").count() == 2, "the line and its key"
     assert tab.locator(".chosen circle.worst").count() == len(one.curve) + len(one.profile)

@@ -430,7 +430,7 @@ def test_default_tiers_follow_the_length(probes: dict[str, Probe], monkeypatch: 
     monkeypatch.setattr("wordsway.probing.words.REAL_TOKENS", 32 * 12 * 0.1 * 2)
     long = words(TEXT, probes["bert"])
     assert long.partial == ("real-words",) and long.words[0].local is None
-    assert "real words were tried for the 2 words with the largest mean local only" in notes(long)
+    assert "real words were tried only for the 2 words with the largest mean local" in notes(long)
     measured = [word for word in long.words if word.real is not None]
     best = sorted(long.words, key=lambda word: -(word.mean_local or 0))[:2]
     assert {word.index for word in measured} == {word.index for word in best}

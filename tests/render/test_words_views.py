@@ -455,12 +455,12 @@ def test_columns_beside_small_numbers_are_whole(width):
 
 
 def test_a_small_direction_is_not_called_the_worst_change():
-    """Without a curve layers are looked at under the worst small move, made longer: real words go
+    """Without a curve layers are looked at under the worst small change, made longer: real words go
     farther, and a line named "worst Δ" below their mean is no help.
     """
     searched, quick = words_of(SHORT, tier="curve"), words_of(SHORT)
     quick = replace(quick, words=tuple(replace(word, curve=None) for word in quick.words))
-    assert "worst small move" in fragment(quick) and "worst Δ" not in fragment(quick)
+    assert "worst small change" in fragment(quick) and "worst Δ" not in fragment(quick)
     assert "worst Δ found" in fragment(searched)
 
 

@@ -24,7 +24,7 @@ def pairs_command(
     encoders: opt.EncoderOptions,
     output: opt.OutputOptions,
     second: Annotated[
-        str | None, typer.Argument(help="The other text.", metavar="[TEXT_B]")
+        str | None, typer.Argument(help="The other text.", metavar="TEXT_B")
     ] = None,
     draws: int = opt.option(100, "Number of random real words to compare each edit with."),
     forecast: bool = opt.FORECAST,
@@ -114,9 +114,10 @@ def audit_command(
     ),
     fail_under: list[str] | None = opt.option(
         None,
-        "Gate LEVEL.KIND=X, such as rewording.negation=0.5: exit with 1 if the score is below X, "
-        "or if a row is refused. With --target logits also flips.KIND=X and stays.KIND=X: the "
-        "share of edits that change, or do not change, the label. May be repeated.",
+        "Gate LEVEL=X or LEVEL.KIND=X, such as rewording.negation=0.5: exit with 1 if the score "
+        "is below X, or if a row is refused. With --target logits also flips.KIND=X and "
+        "stays.KIND=X: the share of edits that change, or do not change, the label. May be "
+        "repeated.",
     ),
 ) -> None:
     """Is a rewording of a text closer to it than a change of its meaning?

@@ -194,7 +194,7 @@ class ProbeOptions:
     reach: float | None = option(
         None, "Maximum length ρ of Δ, relative to the word's embedding; implies --tier curve."
     )
-    draws: int | None = option(None, "Number of real words to try per word; 32 by default.")
+    draws: int | None = option(None, "Number of random real words to try per word; 32 by default.")
     seed: int = SEED
     scaling: str | None = deprecated("--scaling", "use scaling= in Python")
     passes: int | None = deprecated("--passes", "use passes= in Python")

@@ -138,12 +138,14 @@ def learn_command(
 
 
 def verify_command(
-    file: Annotated[Path, typer.Argument(help="A proof that measure --proof wrote.")],
+    file: Annotated[
+        Path, typer.Argument(help="A proof that measure --proof wrote.", metavar="FILE")
+    ],
     as_json: bool = opt.AS_JSON,
 ) -> None:
     """Verify a proof in ball arithmetic, and print the bound that it proves.
 
-    Exit status: 0 if every inequality holds, otherwise 1, and the first one that fails is named.
+    Exit status: 0 if every inequality holds; otherwise 1, and the error names the first that fails.
 
     Example: wordsway verify raf.proof
     """
@@ -166,7 +168,7 @@ def reproduce_command(
             help="Figures to reproduce: a number (1 to 5), a panel (1-left, 2-right, 3.3, "
             "4-minilm, …), all, or a study beyond the paper: ingredients, phase, readout, length, "
             "training.",
-            metavar="[FIGURE...|all]",
+            metavar="FIGURE|all",
         ),
     ] = None,
     quick: bool = opt.flag(
@@ -191,7 +193,7 @@ def reproduce_command(
 
     - 1-right: answers to two prompts (smollm2)
 
-    - 2-left, 2-right: S of RF and DRF (imdb through the installed encoders)
+    - 2-left, 2-right: S of RF and DRF (imdb, embedded by the installed encoders)
 
     - 3.1, 3.2: S of softmax and ReLU attention (the same)
 
@@ -199,7 +201,7 @@ def reproduce_command(
 
     - 4-DATA, 5-DATA: learning a flipped label; DATA is gaussian, minilm, mpnet or bert-base
 
-    Exit status: 1 if cells failed or are left, or if a named figure could not be drawn.
+    Exit status: 1 if cells failed or are unfinished, or if a named figure could not be drawn.
 
     Example: wordsway reproduce --quick
     """
@@ -268,7 +270,7 @@ def list_command(as_json: bool = opt.AS_JSON) -> None:
 def get_command(
     names: Annotated[
         list[str],
-        typer.Argument(help="Names from wordsway data list, such as imdb.", metavar="NAME..."),
+        typer.Argument(help="Names from wordsway data list, such as imdb.", metavar="NAME"),
     ],
     folder: Path | None = opt.option(
         None, "Copy the files from this folder instead of downloading.", "--from"

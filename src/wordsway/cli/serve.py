@@ -25,7 +25,7 @@ def serve_command(
     model: list[str] | None = option(
         None, "An additional model: a Hugging Face id or folder; may be repeated."
     ),
-    store: Path | None = option(None, "Folder that stores the results of the Theory tab."),
+    store: Path | None = option(None, "Folder for the results of the Theory and Length tabs."),
     audits: Path = option(Path("out"), "Folder of audits, to read and to write."),
 ) -> None:
     """Explore words, attention, theory, audits and lengths in a browser; Ctrl-C stops the server.

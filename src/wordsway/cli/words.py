@@ -23,8 +23,8 @@ def words_command(
     text: str | None = opt.TEXT,
     colour: str | None = opt.option(
         None,
-        "Tier by which words are ordered and coloured; mean-local by default, real-words for "
-        "--target logits.",
+        "Tier by which words are ordered and coloured. Default: that of --tier, else mean-local "
+        "(real-words for --target logits).",
         "--colour",
         "--color",
     ),
@@ -35,7 +35,9 @@ def words_command(
     twin: bool = opt.flag(
         "--twin", "Also measure the twin: the same architecture with random weights."
     ),
-    swaps: int = opt.option(0, "Also search the worst real replacements of this many words."),
+    swaps: int = opt.option(
+        0, "For this many top-ranked words, also search the real words that move the model most."
+    ),
     memory: float = opt.option(2.0, "Memory budget in addition to the model, in GiB."),
     deltas: bool = opt.flag(
         "--deltas", "Include the change Δ of every word in the JSON.", opt.OUTPUT
@@ -165,7 +167,7 @@ def corpus_command(
     run: CorpusRun,
     probed: opt.ProbeOptions,
     limit: int | None = opt.option(None, "Number of texts to sample; all by default."),
-    tokens: int = opt.option(64, "Maximum number of tokens per text."),
+    tokens: int = opt.option(64, "Maximum number of tokens per text; longer texts are cut."),
     device: str = opt.DEVICE,
 ) -> None:
     """Which words of many texts move a pretrained model most?

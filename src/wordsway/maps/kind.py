@@ -46,7 +46,7 @@ WEIGHTS = Option(
     "weights",
     str,
     None,
-    f"Law of the weights: {', '.join(LAWS)}; gaussian by default.",
+    f"Distribution of the weights: {', '.join(LAWS)}; gaussian by default.",
     OneOf(LAWS),
 )
 

@@ -235,7 +235,9 @@ def inside(root: Path, name: str) -> Path:
     if NAME.fullmatch(name):
         return confined(root, name)
     raise InputError(
-        "the name of a folder of letters, digits, dots and dashes", repr(name), "such as audit"
+        "a folder name of letters, digits, dots, dashes and underscores",
+        repr(name),
+        "such as audit",
     )
 
 

@@ -120,7 +120,7 @@ def local(blocks: Blocks, sketch: torch.Tensor, progress: Progress = silent) -> 
     for start in range(0, len(blocks), size):
         which = torch.arange(start, min(start + size, len(blocks)), device=blocks.radius.device)
         found += _lanczos(blocks, which, sketch)
-        progress("worst small moves", len(found), len(blocks))
+        progress("worst small changes", len(found), len(blocks))
     return found
 
 

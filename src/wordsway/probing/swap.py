@@ -89,7 +89,7 @@ def swaps_of(
     bound = target_of(probe, encoded, request.wanted, request.scaling)
     label, probability = bound.prediction
     if request.flip and label is None:
-        got = "one output, or labels that may hold together"
+        got = "one output, or several labels at once"
         raise InputError("a classifier of two or more labels, one at a time", got, "leave out flip")
     found = candidates(
         probe,

@@ -58,9 +58,9 @@ _ALL = (
         name="mean-local",
         title="mean local",
         short="mean",
-        meaning="how strongly {target} responds to small random moves of the word, on average "
+        meaning="how strongly {target} responds to small random changes of the word, on average "
         "over directions (change of {target} per change of the word, both relative)",
-        sentence="Response to small random moves of the word, on average over directions: change "
+        sentence="Response to small random changes of the word, on average over directions: change "
         "per change of the word, both relative.",
         plain=(
             "A small random change of ",
@@ -74,10 +74,10 @@ _ALL = (
         name="local",
         title="local",
         short="local",
-        meaning="how strongly {target} responds to the worst small move of the word "
+        meaning="how strongly {target} responds to the worst small change of the word "
         "(change of {target} per change of the word, both relative)",
-        sentence="Response to the worst small move of the word, to 1e-4: change per change of the "
-        "word, both relative.",
+        sentence="Response to the worst small change of the word, to 1e-4: change per change of "
+        "the word, both relative.",
         plain=(
             "The worst small change of ",
             " changes {target} by {size} of the word's own change, both relative to their norms",

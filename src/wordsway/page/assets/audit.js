@@ -96,7 +96,7 @@ class Place {
 
   receive(event) {
     if (event.command) this.exports.show(event.command, event.python);
-    if (event.kind === "started") this.status.working("Running the audit. Closing the page stops the audit; starting it again resumes it.");
+    if (event.kind === "started") this.status.working("Running the audit. Closing the page stops the audit; start it again to resume.");
     if (event.kind === "audit") this.draw(event.result);
   }
 

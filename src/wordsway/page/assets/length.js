@@ -39,7 +39,7 @@ class Place {
       texts: input("texts", "Number of texts"), level: input("level", "Cosine distance below which a change is invisible"), seed: input("seed", "Seed"),
     };
     this.baselines = h("input", { type: "checkbox", "aria-label": "Baselines", checked: state.baselines === "yes" });
-    const labels = { data: "Texts from", edit: "Edit", place: "Place", texts: "Texts", level: "Invisible below", seed: "Seed" };
+    const labels = { data: "Texts from", edit: "Edit", place: "Place", texts: "Texts", level: "Level (cosine distance)", seed: "Seed" };
     this.form = h("form", { class: "ask card", onsubmit: (event) => { event.preventDefault(); this.measure(); } }, this.models,
       h("div", { class: "controls" }, Object.entries(this.fields).map(([name, element]) => field(labels[name], element)), field("Baselines", this.baselines),
         h("div", { class: "go" }, h("button", { type: "submit", class: "primary" }, "Measure"))),

@@ -56,7 +56,7 @@ class Place {
     this.claims = h("div", { class: "scroll" });
     this.table = h("details", { class: "all", ontoggle: () => this.list() }, h("summary", {}, "Table of all points"), h("div", { class: "scroll" }));
     this.exports = new Export(this.status, () => ({ theory: this.body() }));
-    this.result = h("div", { class: "result", hidden: true }, h("section", { class: "card" }, this.plot, h("p", { class: "soft" }, "Points: the largest change found by search, with its standard deviation over draws. Shaded band: up to the certified upper bound, which no change can exceed.")), h("section", { class: "claims", "aria-label": "Claims" }, h("h2", {}, "Theory and measurement"),
+    this.result = h("div", { class: "result", hidden: true }, h("section", { class: "card" }, this.plot, h("p", { class: "soft" }, "Points: the largest change found by search, mean ± standard deviation over trials. Shaded band: up to the mean certified upper bound.")), h("section", { class: "claims", "aria-label": "Claims" }, h("h2", {}, "Theory and measurement"),
       h("p", { class: "soft" }, "The slope of log S against log n has a 95 % interval: 0 means constant, −0.5 a fall like 1/√n. A claim agrees if the whole interval satisfies the rule for these n, disagrees if none of it does, and is undecided otherwise: use more lengths or trials. “Our rule” marks wordsway’s own thresholds."), this.claims), this.table, this.exports.element);
     this.status.element.before(this.form);
     this.status.element.after(this.result);

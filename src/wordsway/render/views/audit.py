@@ -43,7 +43,8 @@ LEVEL_NAMES = {
 LEVEL_MEANINGS = {
     "small": EXPLAINED["auc"],
     "several": "The same against all harmless edits that a text allows, at once.",
-    "light": "The same against rewordings of 1 to 4 words, in your table at most half of the text.",
+    "light": "The same against rewordings of 1 to 4 words (in your table: and at most half of the "
+    "text).",
     "heavy": "The same against rewordings of most words.",
     "rewording": EXPLAINED["rewording"],
 }
@@ -402,7 +403,7 @@ def flip_lines(differences: Sequence[Difference]) -> list[str]:
     elif not lines and differences:
         counts = [one.texts for one in differences]
         ends = " to ".join(f"{one:,}" for one in sorted({min(counts), max(counts)}))
-        lines = [f"flips: no kind can be told apart ({ends} texts per kind)."]
+        lines = [f"flips: the models cannot be told apart on any kind ({ends} texts per kind)."]
     return lines
 
 
@@ -649,7 +650,7 @@ def _picture(audit: Audit) -> Chart:
     if ranges:
         points.append(
             PointSeries(
-                "baselines (least, mean, most)",
+                "baselines (minimum, mean, maximum)",
                 [sum(scores) / len(scores) for _, scores in ranges],
                 [place for place, _ in ranges],
                 GREY,

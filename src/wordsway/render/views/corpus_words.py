@@ -22,7 +22,7 @@ MEANINGS = {
     "in texts": "Number of texts in which the word occurs.",
     "uses": "How often the word occurs in these texts.",
     "tokens": "Tokens that the word is made of.",
-    "mean local": "How strongly {target} responds to small random moves of the word, on average "
+    "mean local": "How strongly {target} responds to small random changes of the word, on average "
     "over directions and uses (change per change of the word, both relative).",
     "±": "One standard error of the mean over uses, or of the number itself for one use. "
     "Words that differ by less than two of them cannot be told apart.",
@@ -35,7 +35,7 @@ REAL_WORDS = (
     "replaces the word, on average."
 )
 TIMES_NOISE = (
-    "How many times farther the worst small move takes the layer than Gaussian noise of the same "
+    "How many times farther the worst small change moves the layer than Gaussian noise of the same "
     "length."
 )
 #: From this many texts on, words of a single text are not shown (the files have all of them).
@@ -44,7 +44,7 @@ MANY = 20
 
 def corpus_words_view(result: CorpusWords) -> b.ResultView:
     """What the words have in common, what was done, and where the tables are."""
-    blocks: list[b.Block] = [b.plain("no text was probed yet")]
+    blocks: list[b.Block] = [b.plain("no text has been measured yet")]
     if result.probed:
         found = result.aggregates
         words = count(int(found["by_place"]["words"].sum()), "word")
@@ -146,7 +146,7 @@ def _places(result: CorpusWords) -> b.Table:
                 cell=lambda row: b.Bar(row["mean_relative"], top) if row["words"] else "",
             ),
         ],
-        title="by fifth of the text; relative: mean local over the mean of its text",
+        title="by fifth of the text; relative: mean local divided by its mean over the text",
     )
 
 
@@ -185,7 +185,7 @@ def _picture(result: CorpusWords) -> b.Bars:
         Curve("noise of the same norm", x, layers["mean_noise"].tolist(), colour=0, dashed=True),
     ]
     panel = Panel("", curves, x_label="layer (0 is the input)", y_label="mean relative change")
-    what = "small moves" if result.lead == "mean_local" else "another word there, on average"
+    what = "small changes" if result.lead == "mean_local" else "another word there, on average"
     label = f"{LEADS[result.lead]}: response of {moved(result)} to {what}"
     return b.Bars(
         f"{result.model}, {result.probed:,} texts",

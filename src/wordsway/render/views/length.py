@@ -31,8 +31,8 @@ MEANINGS = {
     "reworded": "A rewording with the same meaning (light: of a few words, heavy: of most words).",
     "random": "A random real word in the place of the change.",
     "law": "power: n^e. floor: n^e plus a constant, which is the larger part from the n in the "
-    "column “floor from n” on. best: the law that predicts held-out texts better than the others "
-    "with 95 % confidence; otherwise –.",
+    "column “floor from n” on. logarithm: linear in log n. best: the law that predicts held-out "
+    "texts better than the others with 95 % confidence; otherwise –.",
     "invisible": "The share of changed texts whose cosine with the original is above 1 − level.",
     "discrimination": "The share of texts that the change of meaning moves farther than a "
     "rewording does. 0.5 is chance. A rewording that replaces more words than the change moves "
@@ -43,7 +43,8 @@ MEANINGS = {
     "last": "The relative change of the last row, from which a decoder predicts.",
 }
 SHIFTED = (
-    " This is the response to shifted positions, not to the word: the word alone keeps falling."
+    " The floor is the response to shifted positions, not to the word: the change by the word "
+    "alone keeps falling."
 )
 
 
@@ -136,7 +137,7 @@ def _overlaps(found: Length) -> str:
     roles = [role for role in ROLES if role != "random" and role in found.overlaps]
     named = {"rewording": found.rewording}
     shares = ", ".join(f"{named.get(role, role)} {found.overlaps[role]:.2f}" for role in roles)
-    rules = " (in some texts a rule's edit, nearer in size than yours)"
+    rules = " (in some texts an edit by a rule, nearer in size to the change)"
     mixed = rules if found.rewording == MIXED else ""
     return f"Median word overlap with the sentence: {shares}{mixed}"
 
@@ -173,7 +174,7 @@ def fall(curve: LengthCurve) -> str:
         law = curve.laws["floor"]
         level = number(float(law.at([1e9])[0]))
         return (
-            f"it falls towards a floor of {level}, which is more than half of it from about "
+            f"it falls towards a floor of {level}, more than half of the change from about "
             f"{law.begins:.0f} {curve.unit} on"
         )
     if curve.laws.best == "logarithm":
@@ -186,15 +187,16 @@ def _visibility(curve: LengthCurve, level: float) -> str:
     above = f"a cosine above {1 - level:g} with the original"
     claim, tokens = curve.invisible.claim, curve.invisible.tokens
     if claim == "always":
-        return f"half of the changed texts have {above} at every length."
+        return f"at least half of the changed texts have {above} at every length."
     if claim == "never":
         last = f"{curve.points[-1].tokens:.0f} {curve.unit}"
         return f"fewer than half of the changed texts have {above} up to {last}."
     if claim == "from" and tokens is not None:
-        half = f"half of the changed texts have {above} from {tokens:.0f} {curve.unit} on"
+        half = f"at least half of the changed texts have {above} from {tokens:.0f} {curve.unit} on"
         return f"{half}; {_around_half(curve)}."
     interval = (
-        " The 95 % interval of the length at which half do is not inside the measured lengths."
+        " The 95 % interval of the length from which half of them do reaches beyond the measured "
+        "lengths."
     )
     shares = f"changed texts with {above}: {_around_half(curve)}."
     return shares + (interval if curve.texts >= FEW else "")

@@ -17,8 +17,8 @@ SHOWN = 40
 MEANINGS = {
     "cosine": EXPLAINED["cosine"],
     "change": EXPLAINED["change"],
-    "percentile": "The share of random real words in the same place that move the embedding less, "
-    "with its 95 % interval over the drawn words. "
+    "percentile": "The share of random real words in the same place that move the embedding less "
+    "than the edit, with its 95 % interval over the drawn words. "
     "They are inserted for an insertion, and replace as many tokens for a replacement: percentiles "
     "of edits of different length are not comparable.",
     "parts in": EXPLAINED["parts"],

@@ -33,7 +33,7 @@ from wordsway.studies.request import Request
 #: Rows in a picture: the most sensitive ones, in the order of the text.
 DRAWN = 40
 #: The names of both ends of a bar.
-KEY = ("attained by Δ", "certified: S is not above")
+KEY = ("attained by Δ", "certified upper bound of S")
 #: What an average is over, by its name.
 OVER = {"average": "random Δ", "real": "real words"}
 

@@ -12,9 +12,9 @@ from wordsway.render.views.sweep import tally_line
 LEAD = (
     "The figures of “Towards Understanding the Word Sensitivity of Attention Layers” (Bombari and "
     "Mondelli, ICML 2024), measured again: S is the largest relative change of a layer’s features "
-    "when one word moves by at most its own norm. Figures 4 and 5 ask what follows: can a linear "
-    "readout of the layer learn that this word flips the label? Figures 1, 3.3 and 3.4 show the "
-    "same inside pretrained models."
+    "when one word moves by at most its own norm. Figures 4 and 5 show a consequence: whether a "
+    "linear readout of the layer can learn that this word flips the label. Figures 1, 3.3 and 3.4 "
+    "are about pretrained models."
 )
 #: The tables of findings, in order.
 TABLES = {

@@ -39,7 +39,7 @@ def swaps_view(swaps: Swaps) -> b.ResultView:
     if swaps.refused:
         names = ", ".join(f"“{name}”" for name in swaps.refused[:5])
         more = f" and {len(swaps.refused) - 5} more" if len(swaps.refused) > 5 else ""
-        blocks.append(b.headline(f"Left out, not a single word in that place: {names}{more}"))
+        blocks.append(b.headline(f"Left out because not one word in that place: {names}{more}"))
     how = f"{_counts(swaps)} · seed {swaps.seed} · {format_seconds(swaps.seconds)}"
     facts = {"candidates": f"{swaps.candidates:,}", "evaluated exactly": f"{swaps.evaluated:,}"}
     return b.ResultView(
@@ -116,8 +116,8 @@ def _table(swaps: Swaps) -> b.Table:
     if swaps.worst is None:
         return b.table_of(swaps.swaps, columns, shown=16, notes=notes)
     notes["worst Δ"] = (
-        "The largest change found when any vector as long as the word's embedding, not only a "
-        "real word's, is added to it."
+        "The largest change found when a vector Δ at most as long as the word's embedding is added "
+        "to it; the sum need not be a real word."
     )
     table = b.table_of(swaps.swaps, columns, shown=16, notes=notes)
     row: list[b.Cell] = [b.Span("worst Δ", "italic"), number(swaps.worst)]

@@ -410,7 +410,7 @@ def meaning(words: Words) -> str:
         text += f"; reach ρ = {words.reach:g}, where 1 is the length of the word's own embedding"
     errors = f" ± is {TIERS[words.tier].error}; ranks such as 2–4 are ties."
     if words.by_flips:
-        errors += " Ranks are by flips, for equally many by real words."
+        errors += " Ranks are by flips; equal flips by real words."
     if words.tier == "real-words" and words.label is not None:
         errors += " Colours show no direction, the sign of the margin does."
     return f"{text}.{errors}{ROWS[words.scaling]}"
@@ -442,9 +442,9 @@ def tier_numbers(words: Words, word: WordSway) -> dict[str, str]:
         lines["mean local"] = interval(word.score("mean-local"))
     if word.local is not None:
         loose = "" if word.local_converged else ", not converged"
-        lines["local"] = f"{number(word.local)}, the worst small move{loose}"
+        lines["local"] = f"{number(word.local)}, the worst small change{loose}"
     if word.sensitivity is not None:
-        how = "found" if word.curve else "along the worst small move"
+        how = "found" if word.curve else "along the worst small change"
         lines[f"at reach {words.reach:g}"] = f"at least {number(word.sensitivity)} ({how})"
     if word.upper is not None:
         lines["at any reach"] = f"at most {number(word.upper)} (certified)"
@@ -456,8 +456,8 @@ def tier_numbers(words: Words, word: WordSway) -> dict[str, str]:
 
 
 def moved_by(word: WordSway) -> str:
-    """The Δ under which layers are shown: a searched one, or the worst small move made longer."""
-    return "worst Δ found" if word.curve else "worst small move"
+    """The Δ under which layers are shown: a searched one, or the worst small change made longer."""
+    return "worst Δ found" if word.curve else "worst small change"
 
 
 def tip(words: Words, word: WordSway) -> str:
@@ -471,7 +471,7 @@ def notes(words: Words) -> list[str]:
     """Notes for the reader of the numbers."""
     found = []
     if words.target == "logits" and words.label is None:
-        found.append("the model has no single label: one output, or labels that may hold together")
+        found.append("the model has no single label: one output, or several labels at once")
     if words.label is not None:
         found.append(f"predicted label: {labelled(words.label, words.probability)}")
         if words.tier == "real-words" and words.tier in words.tiers and not words.by_flips:
@@ -491,7 +491,7 @@ def notes(words: Words) -> list[str]:
         found.append(f"[UNK], not known to the tokenizer: {', '.join(unknown[:8])}")
     if "real-words" in words.partial:
         some = sum(word.real is not None for word in words.words)
-        found.append(f"real words were tried for the {some} words with the largest mean local only")
+        found.append(f"real words were tried only for the {some} words with the largest mean local")
     if words.cut is not None:
         found.append(f"the text was cut from {words.cut:,} to {len(words.text):,} characters")
     if words.status != "converged":

@@ -39,7 +39,7 @@ export class WordCard {
     this.profile.replaceChildren(chart({
       title: "Relative change of every layer", xlabel: "layer", mark: layer,
       xticks: word.profile.map((_, at) => at).filter((at) => at % Math.max(1, Math.ceil((word.profile.length - 1) / 8)) === 0),
-      series: [{ name: word.curve ? "worst Δ found" : "worst small Δ", kind: "worst", points: line(word.profile) }, { name: "noise", kind: "noise", points: line(word.noise ?? []), dots: true },
+      series: [{ name: word.curve ? "worst Δ found" : "worst small change", kind: "worst", points: line(word.profile) }, { name: "noise", kind: "noise", points: line(word.noise ?? []), dots: true },
         ...(word.twin ? [{ name: "random weights", kind: "twin", points: line(word.twin) }] : [])],
     }), h("p", { class: "soft" }, "Noise is a random Δ of the same length."));
   }
