@@ -23,9 +23,7 @@ def pairs_command(
     ],
     encoders: opt.EncoderOptions,
     output: opt.OutputOptions,
-    second: Annotated[
-        str | None, typer.Argument(help="The other text.", metavar="TEXT_B")
-    ] = None,
+    second: Annotated[str | None, typer.Argument(help="The other text.", metavar="TEXT_B")] = None,
     draws: int = opt.option(100, "Number of random real words to compare each edit with."),
     forecast: bool = opt.FORECAST,
 ) -> None:

@@ -114,5 +114,5 @@ def _gradable(word: str) -> bool:
     return "adj" in parts and "noun" not in parts and len(word) > 5
 
 
-MODALS = Rule("modals", "turning", "must becomes might, can must, will might", _modals)
-COMPARATIVES = Rule("comparatives", "turning", "better becomes worse, more less", _comparatives)
+MODALS = Rule("modals", "turning", "must → might, can → must, will → might", _modals)
+COMPARATIVES = Rule("comparatives", "turning", "better → worse, more → less", _comparatives)

@@ -189,5 +189,5 @@ def _once(before: str, after: str) -> bool:
 NUMBERS = Rule("numbers", "turning", "a number becomes another one", _numbers)
 UNITS = Rule("units", "turning", "a unit becomes a much larger or smaller one", _units)
 QUANTIFIERS = Rule(
-    "quantifiers", "turning", "all becomes none, always never, many few, and back", _quantifiers
+    "quantifiers", "turning", "all → none, always → never, many → few, and back", _quantifiers
 )

@@ -69,6 +69,6 @@ def _politeness(sentence: EnglishSentence) -> Iterator[Place]:
 
 
 ARTICLES = Rule(
-    "articles", "keeping", "this film becomes the film, think that think, and back", _articles
+    "articles", "keeping", "this film → the film, I think that → I think, and back", _articles
 )
 POLITENESS = Rule("politeness", "keeping", "an order gets or loses its please", _politeness)

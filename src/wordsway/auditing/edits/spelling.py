@@ -107,5 +107,5 @@ def _long(sentence: EnglishSentence, at: int, word: str, after: str) -> Iterator
 
 SPELLING = Rule("spelling", "keeping", "British spelling becomes American, and back", _spelling)
 CONTRACTIONS = Rule(
-    "contractions", "keeping", "do not becomes don't, it's it is, and back", _contractions
+    "contractions", "keeping", "do not → don't, it is → it's, and back", _contractions
 )

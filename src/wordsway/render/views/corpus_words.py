@@ -21,7 +21,7 @@ SHOWN, ON_PAGE, DRAWN = 15, 30, 25
 MEANINGS = {
     "in texts": "Number of texts in which the word occurs.",
     "uses": "How often the word occurs in these texts.",
-    "tokens": "Tokens that the word is made of.",
+    "tokens": "Number of tokens in the word.",
     "mean local": "How strongly {target} responds to small random changes of the word, on average "
     "over directions and uses (change per change of the word, both relative).",
     "±": "One standard error of the mean over uses, or of the number itself for one use. "

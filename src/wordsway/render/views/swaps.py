@@ -39,7 +39,7 @@ def swaps_view(swaps: Swaps) -> b.ResultView:
     if swaps.refused:
         names = ", ".join(f"“{name}”" for name in swaps.refused[:5])
         more = f" and {len(swaps.refused) - 5} more" if len(swaps.refused) > 5 else ""
-        blocks.append(b.headline(f"Left out because not one word in that place: {names}{more}"))
+        blocks.append(b.headline(f"Left out (not exactly one word in that place): {names}{more}"))
     how = f"{_counts(swaps)} · seed {swaps.seed} · {format_seconds(swaps.seconds)}"
     facts = {"candidates": f"{swaps.candidates:,}", "evaluated exactly": f"{swaps.evaluated:,}"}
     return b.ResultView(
@@ -112,7 +112,7 @@ def _table(swaps: Swaps) -> b.Table:
         columns.append(likely)
         notes["likely"] = f"How likely the word is in that place: {swaps.plausible}."
     columns.append(b.Column("tokens", optional=True, cell=lambda swap: str(swap.pieces)))
-    notes["tokens"] = "Tokens that the word is made of."
+    notes["tokens"] = "Number of tokens in the word."
     if swaps.worst is None:
         return b.table_of(swaps.swaps, columns, shown=16, notes=notes)
     notes["worst Δ"] = (
