@@ -64,7 +64,7 @@ CASES = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", sorted(CASES.keys() - {"flat"}))
 def test_a_verified_bound_is_near_the_certificate_and_above_what_is_attained(name):
     X = ws.Sample.gaussian(n=6, d=5, seed=3)
     phi = CASES[name](5)
@@ -73,6 +73,15 @@ def test_a_verified_bound_is_near_the_certificate_and_above_what_is_attained(nam
     assert s.certificate == "verified" and s.proof is not None
     for row, upper in zip(s.words, certified, strict=True):
         assert row.lower <= row.upper <= upper * 1.01
+
+
+def test_a_certificate_smaller_than_the_bound_of_the_proof_is_reported(caplog):
+    """At high temperatures Theorem 22, which the verifier lacks, is smaller than Theorem 4."""
+    X, phi = ws.Sample.gaussian(n=6, d=5, seed=3), CASES["flat"](5)
+    s = ws.sensitivity(phi, X, positions=0, seed=0, proof=True, effort=0.3)
+    assert s.certificate == "float64" and s.proof is not None and s.upper is not None
+    assert s.lower <= s.upper < s.proof.verify().upper / 1.01
+    assert "the smaller one" in caplog.text
 
 
 @pytest.mark.parametrize("name", CASES)
