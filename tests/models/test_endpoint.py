@@ -237,6 +237,11 @@ def test_a_budget_is_checked_before_anything_is_sent():
         with pytest.raises(InputError, match="max_texts"):
             one.encode(["a", "b", "c"])
         assert server.texts == []
+        one.encode(["a"])
+        one.encode(["a", "b"])
+        with pytest.raises(InputError, match="1 after 2"):
+            one.encode(["c"])
+        assert server.texts.count("c") == 0
 
 
 def test_a_redirect_is_not_followed():

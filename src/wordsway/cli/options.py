@@ -239,7 +239,7 @@ class EndpointOptions:
         None, "Environment variable with the endpoint's API key.", group=ENDPOINT
     )
     max_texts: int | None = option(
-        None, "Refuse a run that sends more new texts than this to the endpoint.", group=ENDPOINT
+        None, "Stop before a run sends more new texts than this to the endpoint.", group=ENDPOINT
     )
     fresh: bool = flag(
         "--fresh", "Discard the endpoint's stored vectors and send all texts again.", ENDPOINT

@@ -99,7 +99,7 @@ class Endpoint:
     model : the model's name at the endpoint
     key_env : the environment variable that holds the key; none is sent by default
     dimensions : the length of the vectors, for models that can shorten them
-    max_texts : refuse to send more new texts than this in one call of `encode`
+    max_texts : the number of new texts to send, over all calls of `encode`; refuse to send more
     allow_http : send texts over plain HTTP to hosts other than this machine
     fresh : remove the stored vectors of this endpoint and model at the first call of `encode`
     """
@@ -175,11 +175,11 @@ class Endpoint:
             raise InputError("at least one text", "none", "pass a list of texts")
         found = self._stored(distinct)
         missing = [text for text in distinct if _key(text) not in found]
-        if self.max_texts is not None and len(missing) > self.max_texts:
+        if self.max_texts is not None and self.sent + len(missing) > self.max_texts:
             raise InputError(
                 f"at most {self.max_texts:,} texts to send (max_texts)",
-                f"{len(missing):,}",
-                "measure fewer texts, or raise the limit",
+                f"{len(missing):,} after {self.sent:,}",
+                "measure fewer texts, or raise the limit; texts that were sent are stored",
             )
         if self.fresh:
             self._cache.clear()
