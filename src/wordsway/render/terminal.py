@@ -56,7 +56,7 @@ CONTEXT = 160
 #: Below this width columns stand closer and their names are shorter.
 NARROW = 60
 #: The remedy if columns do not fit.
-WIDEN = "(widen the terminal, or save a page with --out)"
+WIDEN = "(widen the terminal, or use --json)"
 #: Columns of a bar, at most, where optional columns have to go for it, and at least.
 BAR, GOOD_BAR, NARROW_BAR = 24, 8, 3
 #: The narrowest and the widest column of texts.

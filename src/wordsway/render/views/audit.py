@@ -70,9 +70,9 @@ SWAPPED = (
     "rewording and change swapped?"
 )
 NO_THRESHOLD = {
-    False: "No threshold works: a coin toss also has errors that add up to 100 %.",
-    None: "These texts do not show that a threshold works: the interval includes the 100 % of a "
-    "coin toss.",
+    False: "No threshold works: none keeps both errors below 50 %.",
+    None: "These texts do not show that a threshold works: the interval of the sum includes the "
+    "100 % of a coin toss.",
 }
 ACROSS = (
     "The score compares a change with rewordings of the same text. A threshold is one number for "
