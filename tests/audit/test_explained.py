@@ -119,8 +119,8 @@ def reacting(count: int) -> ModelAudit:
 def test_a_model_reacts_to_the_word_only_beyond_its_baselines() -> None:
     assert verdict(reacting(90), [reacting(60)]).startswith("reacts to the word (0.90")
     assert verdict(reacting(63), [reacting(44), reacting(65)]).startswith(
-        "reacts to the word, but not clearly more than the baselines do (0.63 against harmless edits; "
-        "baselines 0.44 to 0.65) and does not track the meaning"
+        "reacts to the word, but not clearly more than the baselines do (0.63 against harmless "
+        "edits; baselines 0.44 to 0.65) and does not track the meaning"
     )
 
 

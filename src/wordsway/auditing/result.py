@@ -370,7 +370,8 @@ def _first_sentence(model: ModelAudit, baselines: Sequence[ModelAudit]) -> tuple
             said = f"reacts to the word ({scored})"
         elif harmless.low > 0.5:
             others = _range("small", baselines)
-            said = f"reacts to the word, but not clearly more than the baselines do ({scored}; {others})"
+            said = "reacts to the word, but not clearly more than the baselines do "
+            said += f"({scored}; {others})"
         else:
             said = f"does not react more to the word than to a harmless edit ({scored})"
     if reworded is None:
