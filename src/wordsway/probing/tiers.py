@@ -76,13 +76,13 @@ _ALL = (
         short="local",
         meaning="how strongly {target} responds to the worst small change of the word "
         "(change of {target} per change of the word, both relative)",
-        sentence="Response to the worst small change of the word, to 1e-4: change per change of "
-        "the word, both relative.",
+        sentence="Response to the worst small change of the word: change per change of the word, "
+        "both relative.",
         plain=(
             "The worst small change of ",
             " changes {target} by {size} of the word's own change, both relative to their norms",
         ),
-        error="half of the 1 % to which it is known",
+        error="a margin of 0.5 %, or of 5 % if the value has not converged",
         fields=("local", "local_converged", "direction", *_ATTAINED),
         score=_local,
     ),

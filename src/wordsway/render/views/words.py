@@ -444,7 +444,8 @@ def tier_numbers(words: Words, word: WordSway) -> dict[str, str]:
         loose = "" if word.local_converged else ", not converged"
         lines["local"] = f"{number(word.local)}, the worst small change{loose}"
     if word.sensitivity is not None:
-        how = "found" if word.curve else "along the worst small change"
+        along = f"{moved_by(word)}; real words may be farther away"
+        how = "found" if word.curve else along
         lines[f"at reach {words.reach:g}"] = f"at least {number(word.sensitivity)} ({how})"
     if word.upper is not None:
         lines["at any reach"] = f"at most {number(word.upper)} (certified)"
@@ -457,7 +458,7 @@ def tier_numbers(words: Words, word: WordSway) -> dict[str, str]:
 
 def moved_by(word: WordSway) -> str:
     """The Δ under which layers are shown: a searched one, or the worst small change made longer."""
-    return "worst Δ found" if word.curve else "worst small change"
+    return "worst Δ found" if word.curve else "Δ along the worst small change"
 
 
 def tip(words: Words, word: WordSway) -> str:

@@ -39,9 +39,9 @@ export class WordCard {
     this.profile.replaceChildren(chart({
       title: "Relative change of every layer", xlabel: "layer", mark: layer,
       xticks: word.profile.map((_, at) => at).filter((at) => at % Math.max(1, Math.ceil((word.profile.length - 1) / 8)) === 0),
-      series: [{ name: word.curve ? "worst Δ found" : "worst small change", kind: "worst", points: line(word.profile) }, { name: "noise", kind: "noise", points: line(word.noise ?? []), dots: true },
+      series: [{ name: word.curve ? "worst Δ found" : "Δ along the worst small change", kind: "worst", points: line(word.profile) }, { name: "noise", kind: "noise", points: line(word.noise ?? []), dots: true },
         ...(word.twin ? [{ name: "random weights", kind: "twin", points: line(word.twin) }] : [])],
-    }), h("p", { class: "soft" }, "Noise is a random Δ of the same length."));
+    }), h("p", { class: "soft" }, "Noise is a random Δ of the same length: at reach 1 as long as one row of the word. Real words may be farther away."));
   }
 
   // Words in the place of this one with their changes; `choose(word)` where they can be clicked.
