@@ -311,9 +311,12 @@ TRIPLE = "The shop is open.,The store is open.,The shop is closed."
     ("table", "message"),
     [
         ("text,rewording\nx,y\n", "no column change"),
-        ("text,rewordings,change\nx,y,z\n", "no column rewording: rename rewordings"),
-        ("text,paraphrase,opposite,type\nx,y,z,k\n", "no column change: rename opposite$"),
-        ("a,other,kind\nx,y,k\n", "columns a,b in .* no column b: rename other$"),
+        ("text,rewordings,change\nx,y,z\n", "no column rewording: rename or remove rewordings"),
+        (
+            "text,paraphrase,opposite,type\nx,y,z,k\n",
+            "no column change: rename or remove opposite$",
+        ),
+        ("a,other,kind\nx,y,k\n", "columns a,b in .* no column b: rename or remove other$"),
         ("text;rewording;change\nx;y;z\n", "semicolons"),
         (f"text,rewording,change,mood\n{TRIPLE},good\n", "also mood"),
         ("text,rewording,change\n", "rows below the header"),

@@ -183,8 +183,8 @@ def shown(found: Length) -> str:
 
 def test_shares_of_invisible_changes_are_printed_with_intervals():
     plain = shown(decaying(50))
-    shares = "cosine above 0.95 with the original: 46 % at 11 tokens, 100 % from 19 tokens on."
-    assert f"m: changed texts with a {shares}" in plain
+    shares = "46 % (33 % to 60 %) at 11 tokens, 100 % (91 % to 100 %) at 19 tokens."
+    assert f"m: changed texts with a cosine above 0.95 with the original: {shares}" in plain
     assert "m 1 11 tokens 50 46 % 33 % to 60 %" in plain
     assert "m 16 150 tokens 50 100 % 91 % to 100 %" in plain
     assert "half of the changed texts have a cosine above" in shown(decaying(50, 0.1))

@@ -201,6 +201,8 @@ def test_what_is_no_encoder_is_refused(given):
 def test_a_file_is_not_a_module():
     with pytest.raises(InputError, match=r"write python:my\.encoders:probabilities"):
         opened("python:my/encoders.py:probabilities")
+    with pytest.raises(InputError, match=r": in /my/own, write python:encoders:probabilities$"):
+        opened("python:/my/own/encoders.py:probabilities")
 
 
 def test_a_function_may_import_when_it_is_called(tmp_path, monkeypatch):

@@ -175,7 +175,7 @@ def _refuse_incomplete(
     raise InputError(
         f"columns {','.join(names[0] for names in layout)} in {name}",
         f"no column {', '.join(missing)}",
-        f"rename {others[:80]}" if others else "name it in the first line",
+        f"rename or remove {others[:80]}" if others else "name it in the first line",
     )
 
 

@@ -29,6 +29,10 @@ def main(arguments: list[str] | None = None) -> None:
     sys.exit(run(given))
 
 
+#: What Ctrl-C leaves: files are written as a whole, and finished parts of long commands are stored.
+INTERRUPTED = "interrupted: no partial files remain; with --out, the same command continues"
+
+
 class _OneLine(logging.Formatter):
     """Format a warning as one line without control characters."""
 
@@ -63,12 +67,12 @@ def run(arguments: list[str]) -> int:
         arguments = current_arguments(arguments)
         status = app(args=arguments or ["--help"], prog_name="wordsway", standalone_mode=False)
         if status == 130:  # how Typer passes Ctrl-C on
-            return _fail("interrupted: no partial files remain", 1, debug)
+            return _fail(INTERRUPTED, 1, debug)
         return status if isinstance(status, int) else 0
     except typer.Exit as stop:
         return stop.exit_code
     except (typer.Abort, KeyboardInterrupt):
-        return _fail("interrupted: no partial files remain", 1, debug)
+        return _fail(INTERRUPTED, 1, debug)
     except InputError as error:
         return _fail(str(error), 2, debug)
     except WordswayError as error:

@@ -351,8 +351,11 @@ def _imported(spelling: str) -> Any:
     if not module or not name:
         raise InputError("python:module:name", repr(spelling), "name both, with colons")
     if module.endswith(".py"):
-        right = f"{PYTHON}{module.removesuffix('.py').replace('/', '.')}:{name}"
-        raise InputError("a module, not a file", repr(spelling), f"write {right}")
+        file = Path(module).with_suffix("")
+        where = f"in {file.parent}, " if file.is_absolute() else ""
+        right = file.name if where else ".".join(file.parts)
+        remedy = f"{where}write {PYTHON}{right}:{name}"
+        raise InputError("a module, not a file", repr(spelling), remedy)
     added = str(Path.cwd())
     sys.path.insert(0, added)
     try:
@@ -360,10 +363,14 @@ def _imported(spelling: str) -> Any:
         for part in name.split("."):
             found = getattr(found, part)
     except Exception as error:  # the user's module may raise anything
+        absent = isinstance(error, (ModuleNotFoundError, AttributeError)) and error.name
+        spelled = absent in name.split(".") or f"{module}.".startswith(f"{absent}.")
         raise InputError(
             f"{name} in module {module}",
             f"{type(error).__name__}: {first_line(error)}",
-            "check the spelling, and run from the module's folder",
+            "check the spelling, and run from the module's folder"
+            if spelled
+            else f"importing {module} raised this error: fix it there",
         ) from error
     finally:
         sys.path.remove(added)

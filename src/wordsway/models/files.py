@@ -108,7 +108,7 @@ def locate(model: str | Path, progress: Progress = silent) -> ModelFiles:
             repr(str(model)),
             f"write python:{model} for an object of yours"
             if ":" in str(model)
-            else "see wordsway data list, or check the path; for scikit-learn: python:module:name",
+            else "see wordsway data list, or check the path; for your own code: python:module:name",
         )
     return _hashed(labels_of([str(model)])[str(model)], folder)
 

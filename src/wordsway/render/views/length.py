@@ -203,17 +203,15 @@ def _visibility(curve: LengthCurve, level: float) -> str:
 
 
 def _around_half(curve: LengthCurve) -> str:
-    """The share of invisible changes at the last window where it is below one half, and the
-    smallest share at longer windows.
+    """The share of invisible changes, with its 95 % interval, at the last window where it is below
+    one half, and at the next one.
     """
-    shares = [point.below for point in curve.points]
-    sizes = [f"{point.tokens:.0f} {curve.unit}" for point in curve.points]
-    longer = max((at + 1 for at, share in enumerate(shares) if share < 0.5), default=0)
-    found = [f"{percent(shares[longer - 1])} at {sizes[longer - 1]}"] if longer else []
-    if longer < len(shares):
-        least, most = (percent(bound(shares[longer:])) for bound in (min, max))
-        found.append(f"{'at least ' if least != most else ''}{least} from {sizes[longer]} on")
-    return ", ".join(found)
+    longer = max((at + 1 for at, one in enumerate(curve.points) if one.below < 0.5), default=0)
+    return ", ".join(
+        f"{percent(one.below)} ({percent(one.below_low)} to {percent(one.below_high)}) at "
+        f"{one.tokens:.0f} {curve.unit}"
+        for one in curve.points[max(0, longer - 1) : longer + 1]
+    )
 
 
 def _invisible(found: Length) -> b.Table:
