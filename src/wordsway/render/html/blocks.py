@@ -23,6 +23,8 @@ HEAT, COLD, STRONGEST = "213,94,0", "0,114,178", 0.78
 FAINTEST = 0.06
 ORANGE, GREY = "#d55e00", "#8a8f98"
 SOFT = "opacity:.7;font-size:.9em"
+#: The width of sentences; tables may be wider.
+READABLE, WIDEST = "max-width:62em", "max-width:80em"
 _CELL = "padding:.15em .7em;vertical-align:middle"
 LEFT = f"text-align:left;{_CELL}"
 _COLUMNS = {
@@ -62,7 +64,7 @@ def render(blocks: Sequence[b.Block], *, page: bool = False) -> str:
     inner = "".join(
         block_html(block) for block in blocks if page or not isinstance(block, b.Illustration)
     )
-    return f'<div style="max-width:62em;color:inherit;font-family:inherit">{inner}</div>'
+    return f'<div style="{WIDEST};color:inherit;font-family:inherit">{inner}</div>'
 
 
 def block_html(block: b.Block) -> str:
@@ -76,9 +78,11 @@ def block_html(block: b.Block) -> str:
 def _sentence(block: b.Sentence) -> str:
     inner = "".join(_inline(part) for part in block.parts)
     if block.role == "headline":
-        return f"<div><b>{inner}</b></div>"
+        return f'<div style="{READABLE}"><b>{inner}</b></div>'
     look = _ROLES.get(block.role)
-    return f'<div style="{look}"><bdi>{inner}</bdi></div>' if look else f"<div>{inner}</div>"
+    if not look:
+        return f'<div style="{READABLE}">{inner}</div>'
+    return f'<div style="{READABLE};{look}"><bdi>{inner}</bdi></div>'
 
 
 def _inline(part: b.Inline, *, lines: bool = False) -> str:
@@ -101,7 +105,7 @@ def _running(block: b.RunningText) -> str:
     label = "" if block.label is None else f"{_inline(block.label)} "
     run = label + "".join(_inline(part, lines=True) for part in block.parts)
     look = "white-space:pre-wrap;overflow-wrap:anywhere;unicode-bidi:plaintext;line-height:1.9"
-    drawn = f'<div dir="auto" style="{look};margin:.5em 0">{run}</div>'
+    drawn = f'<div dir="auto" style="{READABLE};{look};margin:.5em 0">{run}</div>'
     quote = "margin-left:1.4em;padding-left:.8em;border-left:3px solid rgba(128,128,128,.5)"
     return f'<div style="{quote}">{drawn}</div>' if block.quoted else drawn
 
