@@ -109,6 +109,40 @@ def test_every_pair_counts_for_the_labels(tmp_path: Path) -> None:
         ws.audit(negated, path, target="cosine", baselines=False)
 
 
+def test_only_kinds_of_the_user_are_expected_to_change_the_label(
+    tmp_path: Path, capsys: Any
+) -> None:
+    """Gold triples such as buyer → seller were counted as labels that a model missed."""
+    how: dict[str, Any] = {"target": "logits", "texts": 4, "baselines": False, "draws": 0}
+    gold = ws.audit([negated, stuck], kinds=["antonyms", "negation"], **how)
+    for model in gold:
+        said = gold.verdict(model)
+        assert said.startswith("labels that change: ") and "where expected" not in said
+        assert "of 4 (many of these edits need not change a label); where not expected" in said
+    assert {one.kind: (one.should, one.assumed) for one in gold[0].flips}["negation"] == (
+        "flip", True
+    )  # fmt: skip
+    assert not any(" where expected" in str(one) for one in gold.flip_differences)
+    named = ws.audit(negated, kinds=["negation"], should_flip=["negation"], **how)
+    assert named.verdict(named[0]).startswith("labels that change where expected: negation ")
+    ruled = ws.audit(negated, ["This film is not good.", "The film is bad."], **how)
+    assert all(one.by_rule for one in ruled[0].flips) and ruled[0].flips[0].assumed
+    path = tmp_path / "own.csv"
+    path.write_text("a,b,kind\nThis film is good.,This film is not good.,negation\n", "utf-8")
+    own = ws.audit(negated, path, **how)
+    by_rule = {one.kind: one.by_rule for one in own[0].flips}
+    assert not by_rule.pop("negation") and by_rule and all(by_rule.values())
+    assert own.verdict(own[0]).startswith("labels that change where expected: negation 1 of 1")
+    capsys.readouterr()
+    own.show()
+    shown = capsys.readouterr().out
+    assert "1 by rule" in shown and "[film → movie]" in shown
+    gold.show()
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "may change" in shown and "cosine" not in shown
+    assert shown.count("Scores compare distances of class scores, not labels") == 1
+
+
 def test_classifiers_are_compared_by_their_labels(table: Path, capsys: Any) -> None:
     """Their difference was that of a score of distances, without its name."""
 
@@ -309,9 +343,10 @@ def test_a_function_of_probabilities_in_pairs_is_told_how_to_compare_labels(capl
         return 3 * negated(texts)
 
     pair = PAIRS["negation"][0]
-    ws.pairs(*pair, embedding, draws=0)
+    assert ws.pairs(*pair, embedding, draws=0)[0].models[0].labels == ()
     assert "assert_flips" not in caplog.text
-    ws.pairs(*pair, [negated, "minilm"], draws=0)
+    one, _ = ws.pairs(*pair, [negated, "minilm"], draws=0)[0].models
+    assert [label for label, _ in one.labels] == ["class 0", "class 1"] and one.labels[0][1] > 0.8
     assert caplog.text.count("assert_flips") == 1
 
 

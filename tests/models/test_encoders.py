@@ -205,6 +205,20 @@ def test_a_file_is_not_a_module():
         opened("python:/my/own/encoders.py:probabilities")
 
 
+def test_spelling_is_doubted_only_where_a_name_is_missing(tmp_path, monkeypatch):
+    """A missing file that a module reads was answered with "check the spelling"."""
+    for name, line in (("reads", "open('none.joblib')"), ("imports", "import no_such")):
+        (tmp_path / f"own_{name}.py").write_text(f"{line}\n", "utf-8")
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.chdir(tmp_path)
+    for module in ("own_reads", "own_imports"):
+        with pytest.raises(InputError, match=f": fix {module}, whose import raised this error"):
+            opened(f"python:{module}:pipe")
+    for missing in ("own_none:pipe", "os:nothing", "os:path.nothing", "os.none:x"):
+        with pytest.raises(InputError, match="check the spelling"):
+            opened(f"python:{missing}")
+
+
 def test_a_function_may_import_when_it_is_called(tmp_path, monkeypatch):
     (tmp_path / "own_model.py").write_text("WIDTH = 3\n", "utf-8")
     body = "def ones(texts):\n    import own_model\n    return [[1.0] * own_model.WIDTH] * 2\n"

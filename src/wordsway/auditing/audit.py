@@ -107,7 +107,8 @@ class AuditRequest(EncoderRequest):
     threshold : one or several cosines at which texts count as the same, in addition to those from
         0.70 to 0.99
     should_flip, should_stay : kinds that should, and should not, change the label of a classifier
-        (target logits); the latter count as meaning-preserving. By default `FLIP` and `STAY`
+        (target logits); the latter count as meaning-preserving. They replace `FLIP` and `STAY`;
+        edits that preserve the meaning always should not
     baselines : whether to measure word overlap, the mean of word vectors, and models' twins with
         random weights, too
     device : the device that the models run on
@@ -384,6 +385,7 @@ class _AuditRun:
         changed, kept = cosines(measured)
         levels = sorted({*THRESHOLDS, *request.own_thresholds})
         scores = [kind_score(measured, kind) for kind in self.chosen.kinds]
+        assumed = not (request.should_flip or self.chosen.own)
         return ModelAudit(
             label,
             encoder.describe(),
@@ -398,7 +400,7 @@ class _AuditRun:
             retrieval(moves),
             tuple(failed),
             moves,
-            flip_scores(measured, request.flipping, request.staying),
+            flip_scores(measured, request.flipping, request.staying, assumed),
             paired_accuracy(measured) if self.chosen.retrieval else None,
         )
 

@@ -169,7 +169,7 @@ class Cases:
     and why, ``unedited`` rows whose texts allow no edit by a rule, ``unused`` how many texts that
     were read allow no edit that was still wanted,
     ``repeated`` how many rows repeat an earlier row and are left out. ``retrieval``: the texts are
-    queries in pairs, with documents in the place of edits.
+    queries in pairs, with documents in the place of edits. ``own``: the user wrote the changes.
     """
 
     cases: tuple[Case, ...]
@@ -180,6 +180,7 @@ class Cases:
     retrieval: bool = False
     repeated: int = 0
     unedited: tuple[RefusedRow, ...] = ()
+    own: bool = False
 
     @property
     def edit_kinds(self) -> tuple[str, ...]:
@@ -390,7 +391,8 @@ def several(sentence: EnglishSentence) -> list[Edit]:
     text = sentence.text
     for edit in reversed(chosen):
         text = text[: edit.start] + edit.after + text[edit.end :]
-    return [Edit.between(sentence.text, text, "several", "keeping", "several")]
+    edit = Edit.between(sentence.text, text, "several", "keeping", "several")
+    return [replace(edit, by_rule=True)]
 
 
 def _gold(data: str, kinds: Sequence[str], texts: int, seed: int) -> Cases:
@@ -442,7 +444,7 @@ def _from_triples(
             edits += keeping_edits(EnglishSentence(text), seed, SMALL)
         cases.append(Case.of(rows[0].name, text, dict.fromkeys(edits)))
     measured = tuple(kind for kind in found if any(row.kind == kind for row in chosen))
-    return Cases(tuple(cases), measured, source, retrieval=retrieval)
+    return Cases(tuple(cases), measured, source, retrieval=retrieval, own=True)
 
 
 def _own_rewording(text: str, edited: str, kind: str = "rewording") -> Edit:
@@ -496,7 +498,7 @@ def _from_pairs(
             "add rows of kind keeping",
         )
     found = tuple(dict.fromkeys(e.kind for c in cases for e in c.edits if e.role == "turning"))
-    return Cases(tuple(cases), found, source, tuple(left_out))
+    return Cases(tuple(cases), found, source, tuple(left_out), own=True)
 
 
 def _own_edit(row: PairRow) -> Edit:

@@ -109,8 +109,8 @@ class BlackBoxEncoder:
 
     #: Vectors of a few thousand numbers; more is not known before the first call.
     bytes_per_text = 2**15
-    #: Whether the warning about probabilities has been printed.
-    warned = False
+    #: Whether a function returned what may be probabilities of classes.
+    shares = False
 
     def __init__(self, box: TextEncoder, target: int | str = "cosine") -> None:
         self.box, self.target = box, checked_target(box, target)
@@ -135,8 +135,8 @@ class BlackBoxEncoder:
         """The vectors (B, 1, d)."""
         found = torch.from_numpy(self.box.encode([text for (text,) in tokens]))
         own = isinstance(self.box, BlackBox) and self.box.kind == "function"
-        if own and self.target != "logits" and not self.warned and all(map(are_shares, found)):
-            self.warned = True
+        if own and self.target != "logits" and not self.shares and all(map(are_shares, found)):
+            self.shares = True
             log.warning(
                 "%s returns numbers that sum to 1: if they are probabilities of classes, compare "
                 "labels with audit --target logits or wordsway.testing.assert_flips",
@@ -154,8 +154,9 @@ class BlackBoxEncoder:
         return distances_of(self.box, self.target, torch.stack(list(vectors)))
 
     def predictions(self, texts: Sequence[str]) -> list[tuple[str, float]]:
-        """None: a black box has no head."""
-        return []
+        """The class with the largest probability, and this; none without probabilities."""
+        found = torch.from_numpy(self.box.encode(texts)) if self.shares else ()
+        return [(class_name(one), float(one.max())) for one in found]
 
     def labels(self, vectors: Sequence[torch.Tensor]) -> list[str] | None:
         """The class with the largest score; None for other targets than logits."""

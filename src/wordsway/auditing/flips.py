@@ -14,6 +14,8 @@ from wordsway.auditing.scores import Measured, intervals
 class FlipScore:
     """How often edits of one kind change the label of a classifier, with the 95 % interval over
     texts; ``should`` is "flip" or "stay" for kinds that should or should not, "" for others.
+    ``by_rule``: rules made the edits. ``assumed``: "flip" is only the default for these edits, many
+    of which need not change the label.
     """
 
     kind: str
@@ -22,6 +24,8 @@ class FlipScore:
     flips: float
     low: float
     high: float
+    by_rule: bool = False
+    assumed: bool = False
 
     @property
     def changed(self) -> int:
@@ -46,10 +50,13 @@ class Share:
 
 
 def flip_scores(
-    measured: Sequence[Measured], flip: Sequence[str], stay: Sequence[str]
+    measured: Sequence[Measured], flip: Sequence[str], stay: Sequence[str], assumed: bool = False
 ) -> tuple[FlipScore, ...]:
-    """Return the share of changed labels per kind; meaning-preserving edits should change none."""
+    """Return the share of changed labels per kind; meaning-preserving edits should change none.
+    ``assumed``: ``flip`` is the default, and the edits are not the user's.
+    """
     found: dict[tuple[str, str], list[float]] = {}
+    written = {edit.kind for text in measured for edit in text.edits if not edit.by_rule}
     for text in measured:
         for edit, effect in zip(text.edits, text.changes, strict=True):
             if effect.flips is not None:
@@ -60,5 +67,6 @@ def flip_scores(
     order = {"flip": 0, "": 1, "stay": 2}
     for (kind, should), values in sorted(found.items(), key=lambda one: order[one[0][1]]):
         (one,) = intervals(np.array(values)[:, None])
-        scores.append(FlipScore(kind, should, len(values), *one))
+        doubt = kind not in written, assumed and should == "flip"
+        scores.append(FlipScore(kind, should, len(values), *one, *doubt))
     return tuple(scores)

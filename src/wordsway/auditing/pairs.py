@@ -256,7 +256,8 @@ class PairInModel:
     drawn, ``typical`` the median cosine of those; ``layers`` the relative change of every
     layer's pooled states, ``parts`` the layer in which it grows most; ``tokens`` of both texts
     without special ones, ``unknown`` those of them that are not in its vocabulary ([UNK]);
-    ``labels`` of both texts with their probabilities, for a model with a classification head.
+    ``labels`` of both texts with their probabilities, for a model with a classification head or a
+    function that returns probabilities of classes.
     """
 
     name: str

@@ -208,7 +208,8 @@ class Audit(SequenceResult[ModelAudit], items="models", brief="data texts target
     @cached_property
     def flip_differences(self) -> tuple[Difference, ...]:
         """The same of classifiers in the share of labels that edits of each kind change."""
-        should = {f"flips.{one.kind}": one.should for model in self.models for one in model.flips}
+        every = [one for model in self.models for one in model.flips]
+        should = {f"flips.{one.kind}": "" if one.assumed else one.should for one in every}
         return tuple(replace(d, should=should[d.score]) for d in self._differences(list(should)))
 
     def _differences(self, scores: Sequence[str]) -> tuple[Difference, ...]:
@@ -340,8 +341,7 @@ def verdict(model: ModelAudit, baselines: Sequence[ModelAudit] = ()) -> str:
     classifier, only the labels: logits can move far while the label never changes.
     """
     if labels := _labels_sentence(model):
-        below = " The scores below compare distances of class scores, not labels."
-        return labels + (below if model.levels else "")
+        return labels
     first, level = _first_sentence(model, baselines)
     ordered = sorted(
         (
@@ -411,10 +411,12 @@ def _labels_sentence(model: ModelAudit) -> str:
         others = [FlipScore(kinds, "stay", texts, changed / texts, 0.0, 1.0)]
     said = [
         f"{where}: " + ", ".join(f"{one.kind} {one.changed:,} of {one.texts:,}" for one in scores)
-        for where, scores in (("where expected", flip), ("where not expected", [*worst, *others]))
+        for where, scores in ((" where expected", flip), (" where not expected", [*worst, *others]))
         if scores
     ]
-    return f"labels that change {'; '.join(said)}." if said else ""
+    if flip and flip[0].assumed:
+        said[0] = f"{said[0].removeprefix(' where expected')} ({NEED_NOT})"
+    return f"labels that change{';'.join(said)}." if said else ""
 
 
 def _few_sentence(model: ModelAudit, baselines: Sequence[ModelAudit]) -> str:
@@ -461,6 +463,7 @@ def headline_level(models: Sequence[ModelAudit]) -> str:
 LABELS = ("flips", "stays")
 #: Kinds that should not change the label, named in a verdict; the others are added up.
 STAYING = 3
+NEED_NOT = "many of these edits need not change a label"
 #: What each number means, by the name of its field.
 EXPLAINED: dict[str, str] = tomllib.loads(
     files("wordsway.auditing").joinpath("explained.toml").read_text("utf-8")

@@ -83,12 +83,15 @@ class AuditOptions:
     )
     should_flip: list[str] | None = opt.option(
         None,
-        "With --target logits: a kind of edit that should change the label; may be repeated.",
+        "With --target logits: a kind of edit that should change the label. Replaces the default, "
+        "negation and antonyms; may be repeated.",
         "--should-flip",
     )
     should_stay: list[str] | None = opt.option(
         None,
-        "With --target logits: a kind of edit that should not change the label; may be repeated.",
+        "With --target logits: a kind of edit that should not change the label. Replaces the "
+        "default, names, numbers and units; edits that preserve the meaning always should not. May "
+        "be repeated.",
         "--should-stay",
     )
     baselines: bool = opt.option(

@@ -370,7 +370,7 @@ def _imported(spelling: str) -> Any:
             f"{type(error).__name__}: {first_line(error)}",
             "check the spelling, and run from the module's folder"
             if spelled
-            else f"importing {module} raised this error: fix it there",
+            else f"fix {module}, whose import raised this error",
         ) from error
     finally:
         sys.path.remove(added)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from functools import cached_property
 from typing import Literal
@@ -22,7 +22,8 @@ Strength = Literal["small", "several", "light", "heavy", "rewording"]
 
 @dataclass(frozen=True)
 class Edit:
-    """``before``, at ``start`` of a text, becomes ``after``; one of them may be empty.
+    """``before``, at ``start`` of a text, becomes ``after``; one of them may be empty. ``by_rule``:
+    a rule made it.
 
     >>> edit = Edit("It is good.", 6, "good", "bad", "antonyms", "turning")
     >>> edit.edited, edit.end
@@ -36,6 +37,7 @@ class Edit:
     kind: str
     role: Role
     strength: Strength = "small"
+    by_rule: bool = field(default=False, compare=False)
 
     @classmethod
     def between(
@@ -207,7 +209,7 @@ class Rule:
         if not sentence.tokens:
             return []
         found = [
-            Edit(sentence.text, *change, self.name, self.role, self.strength)
+            Edit(sentence.text, *change, self.name, self.role, self.strength, True)
             for change in self.apply(sentence)
         ]
         return [edit for edit in found if edit.edited != edit.text]

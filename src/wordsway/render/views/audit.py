@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from wordsway.auditing.blind_spots import BlindSpot
@@ -49,7 +50,8 @@ LEVEL_MEANINGS = {
     "rewording": EXPLAINED["rewording"],
 }
 TITLE = "Is a rewording closer than a change of meaning?"
-LABEL_TITLE = "Do edits that may change the label move the class scores more?"
+LABEL_TITLE = "Which edits change the label?"
+DISTANCES = "Distances: do edits that may change the label move the class scores more?"
 AXIS = {
     "rewording": "rewording closer than change",
     "small": "reacts more than to a harmless edit",
@@ -61,9 +63,10 @@ WHAT = (
     "never)."
 )
 WHAT_LABELS = (
-    "Each text has changes, edits that may alter the label, and edits that should not; what is "
-    "expected of each kind is below. The score is the share of comparisons in which the former "
-    "move the class scores more than the latter (1: always, 0: never)."
+    "Each text has edits that may change the label and edits that should not; what is expected of "
+    "each kind is below. Accuracy is not measured. Scores compare distances of class scores, not "
+    "labels: the share of comparisons in which the former edits move them more than the latter (1: "
+    "always, 0: never)."
 )
 SWAPPED = (
     "Most changes share fewer words with their texts than the rewordings do: are the columns "
@@ -99,13 +102,14 @@ def audit_view(audit: Audit) -> b.ResultView:
     flips = _flips(audit)
     few = few_texts(audit)
     labels = audit.target == "logits"
+    scores: list[b.Block] = [_levels(audit), _by_kind(audit)] if audit.kinds else []
     blocks: list[b.Block] = [
         b.headline(_heading(audit)),
-        b.soft(WHAT_LABELS if labels else WHAT),
+        b.soft(WHAT_LABELS if flips else WHAT),
         *(b.failure(line) for line in audit.gate),
         *(b.plain(b.Span(one.name, "bold"), f" {audit.verdict(one)}") for one in audit.models),
         *(flips or [b.plain(str(one)) for one in audit.differences]),
-        *([_levels(audit), _by_kind(audit)] if audit.kinds else []),
+        *([b.Fold(DISTANCES, scores, open=False)] if flips and scores else scores),
         *(b.warning(line) for line in audit.left_out),
         *([b.warning(few)] if few else []),
         *([b.warning(SWAPPED)] if _swapped(audit) else []),
@@ -124,7 +128,7 @@ def audit_view(audit: Audit) -> b.ResultView:
     facts = {"texts": f"{audit.texts:,} ({audit.data})", "random words": str(audit.draws)}
     facts |= models_facts([model.about for model in audit.models])
     return b.ResultView(
-        LABEL_TITLE if labels else TITLE,
+        LABEL_TITLE if flips else TITLE,
         blocks,
         provenance(audit, facts),
         lambda: _picture(audit),
@@ -135,6 +139,7 @@ def _heading(audit: Audit) -> str:
     """The number of texts and kinds, and the target."""
     known = NAMED.get(audit.target)
     target = f"the relative change of layer {audit.target}" if known is None else known.distance
+    target = "the label" if any(model.flips for model in audit.models) else target
     of_changes = f", {count(len(audit.kinds), 'kind')} of changes" if audit.kinds else ""
     return f"{count(audit.texts, 'text')} ({audit.data}){of_changes}, by {target}"
 
@@ -187,7 +192,12 @@ def _levels(audit: Audit) -> b.Table:
     """Every model and baseline at every level that has texts."""
     every = (*audit.models, *audit.baselines)
     present = [level for level in LEVEL_NAMES if any(level in model.levels for model in every)]
-    several = len(audit.models) > 1 and not any(model.flips for model in audit.models)
+    flips, labels = any(model.flips for model in audit.models), audit.target == "logits"
+    several = len(audit.models) > 1 and not flips
+    middles = [
+        b.Column(f"cosine: {one}", meaning=EXPLAINED[f"cosine_{one}"], optional=True)
+        for one in ([] if labels else ["change", "rewording"])
+    ]
     columns = [
         *([b.Column("rank", meaning=EXPLAINED["rank"])] if several else []),
         b.Column("model", "text"),
@@ -195,8 +205,7 @@ def _levels(audit: Audit) -> b.Table:
             b.Column(LEVEL_NAMES[one], meaning=LEVEL_MEANINGS[one], optional=True)
             for one in present
         ),
-        b.Column("cosine: change", meaning=EXPLAINED["cosine_change"], optional=True),
-        b.Column("cosine: rewording", meaning=EXPLAINED["cosine_rewording"], optional=True),
+        *middles,
         b.Column("matched overlap", meaning=EXPLAINED["matched"], optional=True),
     ]
     rows: list[Sequence[b.Cell]] = []
@@ -208,7 +217,7 @@ def _levels(audit: Audit) -> b.Table:
                 *([str(audit.ranks[model.name]) if ours else ""] if several else []),
                 model.name if ours else b.Span(model.name, "soft"),
                 *(_score(model.levels.get(level)) for level in present),
-                *middle,
+                *middle[: len(middles)],
                 _score(model.matched),
             ]
         )
@@ -217,10 +226,9 @@ def _levels(audit: Audit) -> b.Table:
         for level in present
         if (score := audit.models[0].levels.get(level)) is not None
     ]
-    title = "Is the edit that preserves the meaning closer than the change?"
-    title = LABEL_TITLE if audit.target == "logits" else title
+    title = "" if flips else "Is the edit that preserves the meaning closer than the change?"
     notes = {"texts": "; ".join(texts)}
-    if any(model.name == OVERLAP and model.cosines for model in audit.baselines):
+    if any(model.name == OVERLAP and model.cosines for model in audit.baselines) and not labels:
         notes[OVERLAP] = "Its cosines are Jaccard indices: common words divided by all words."
     return b.Table(columns, rows, title, shown=100, notes=notes)
 
@@ -240,11 +248,14 @@ def _by_kind(audit: Audit) -> b.Table:
 
 def _kind(audit: Audit, kind: str) -> b.Cell:
     """A kind with an edit of it that was used."""
+    return (kind, "  ", *_example(audit, kind))
+
+
+def _example(audit: Audit, kind: str) -> list[b.Inline]:
+    """An edit of a kind that was used."""
     edits = (e for model in audit.models for text in model.measured for e in text.edits)
-    example = next((edit for edit in edits if edit.kind == kind), None)
-    if example is None or len(example.before + example.after) > 40:
-        return kind
-    return (kind, "  ", *marked_change(example.before.strip(), example.after.strip()))
+    ends = next(((edit.before, edit.after) for edit in edits if edit.kind == kind), ("", ""))
+    return marked_change(*(shortened(part.strip(), 20) for part in ends))
 
 
 def _paired(audit: Audit) -> list[b.Block]:
@@ -357,7 +368,9 @@ def _share(share: float, low: float, high: float) -> str:
 
 def _flips(audit: Audit) -> list[b.Block]:
     """How often the labels of classifiers change, how far models differ, and changed labels."""
-    table = flip_table((model.name, model.flips) for model in audit.models)
+    kinds = dict.fromkeys(one.kind for model in audit.models for one in model.flips)
+    examples = {kind: _example(audit, kind) for kind in kinds}
+    table = flip_table(((model.name, model.flips) for model in audit.models), examples)
     if not table.rows:
         return []
     edits = [
@@ -368,6 +381,8 @@ def _flips(audit: Audit) -> list[b.Block]:
         if one.flips
     ]
     named = [*table.columns[:2], b.Column("edit", "prose"), b.Column("label", "text")]
+    if len(audit.models) == 1:
+        table = replace(table, columns=table.columns[1:], rows=[row[1:] for row in table.rows])
     return [
         *map(b.plain, flip_lines(audit.flip_differences)),
         b.Fold("Labels that change", [b.soft(CHOICE), table]),
@@ -376,18 +391,23 @@ def _flips(audit: Audit) -> list[b.Block]:
     ]  # fmt: skip
 
 
-def flip_table(models: Iterable[tuple[str, Sequence[FlipScore]]]) -> b.Table:
+def flip_table(
+    models: Iterable[tuple[str, Sequence[FlipScore]]], examples: Mapping[str, b.Cell] | None = None
+) -> b.Table:
     """How often edits of each kind change the labels of each classifier."""
     columns = [
         b.Column("model", "text"),
         b.Column("kind", "text"),
+        *([b.Column("example", "text", optional=True)] if examples else []),
         b.Column("expected", "text"),
         b.Column("edits"),
         b.Column("flips", meaning=EXPLAINED["flips"]),
         b.Column("95 %"),
     ]
     rows = [
-        (name, one.kind, EXPECTED.get(one.should, "–"), f"{one.texts:,}", percent(one.flips),
+        (name, one.kind, *([examples[one.kind]] if examples else []),
+         "may change" if one.assumed else EXPECTED.get(one.should, "–"),
+         f"{one.texts:,}{' by rule' * one.by_rule}", percent(one.flips),
          f"{100 * one.low:.0f}–{100 * one.high:.0f} %")
         for name, flips in models
         for one in flips
@@ -410,15 +430,13 @@ def flip_lines(differences: Sequence[Difference]) -> list[str]:
 def _numbers(audit: Audit) -> list[b.Block]:
     """Every number of the comparison with harmless edits."""
     labels = audit.target == "logits"
+    medians = {"change of meaning": "median_turning", "harmless edit": "median_keeping"}
+    medians = {} if labels else medians
     columns = [
         b.Column("kind", "text"),
         b.Column("model", "text"),
         b.Column("reacts more", meaning=f"{EXPLAINED['auc']} In brackets: the 95 % interval."),
-        b.Column(
-            LABEL_ROLES["turning"] if labels else "change of meaning",
-            meaning=EXPLAINED["median_turning"],
-        ),
-        b.Column("harmless edit", meaning=EXPLAINED["median_keeping"]),
+        *(b.Column(name, meaning=EXPLAINED[field]) for name, field in medians.items()),
         b.Column("blind", meaning=EXPLAINED["blind"]),
         b.Column("percentile", meaning=EXPLAINED["percentile"], optional=True),
         b.Column(
@@ -435,8 +453,7 @@ def _numbers(audit: Audit) -> list[b.Block]:
             kind if at == 0 else "",
             model.name,
             _score(score.small),
-            small(score.median_turning),
-            small(score.median_keeping),
+            *(small(getattr(score, field)) for field in medians.values()),
             percent(score.blind),
             whole_percent(score.percentile, score.percentile_low, score.percentile_high),
             _layers(score.small),
@@ -451,7 +468,8 @@ def _numbers(audit: Audit) -> list[b.Block]:
     ]
     table = b.Table(columns, rows, shown=500, on_page=500)
     few = b.soft(f"Kinds with fewer than {POINT} texts are left out.")
-    return [b.Fold("Against harmless edits, in numbers", [few, table])] if rows else []
+    title = "Against harmless edits, in numbers"
+    return [b.Fold(title, [few, table], open=not labels)] if rows else []
 
 
 def percent(share: float | None) -> str:
