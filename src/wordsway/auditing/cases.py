@@ -239,7 +239,7 @@ def collect(
         return _edited(_reviews(texts, seed, progress), wanted, texts, seed, "imdb", progress)
     if isinstance(data, (str, Path)):
         if not path_exists(data):
-            names = [*GOLD, "imdb"]
+            names = ["gold", *FIELDS, "imdb"]
             nearest = difflib.get_close_matches(str(data), names, 1)
             raise InputError(
                 f"a file of triples, pairs or texts, or one of {', '.join(names)}",

@@ -53,17 +53,19 @@ class Difference:
         both = f"{self.score}: {self.first} and {self.second}"
         if self.identical:
             return f"{both} have the same score on every text ({count(self.texts, 'text')})."
+        more, other = (self.first, self.second)[:: 1 if self.low > 0 else -1]
+        low, size, high = sorted(map(abs, (self.low, self.difference, self.high)))
         if self.score.startswith("flips.") and self.certain:
-            more, other = (self.first, self.second)[:: 1 if self.low > 0 else -1]
-            low, size, high = sorted(map(abs, (self.low, self.difference, self.high)))
             where = {"flip": " where expected", "stay": " where not expected"}.get(self.should, "")
             return (
                 f"{self.score}: {more} changes more labels than {other}{where}: by {size:.2f} "
                 f"({low:.2f} to {high:.2f}) on {count(self.texts, 'text')}."
             )
+        if self.certain:
+            ahead = f"{more} is ahead of {other} by {size:.2f} ({low:.2f} to {high:.2f})"
+            return f"{self.score}: {ahead} on {count(self.texts, 'text')}."
         ends = f"{self.difference:+.2f} ({self.low:+.2f} to {self.high:+.2f})"
-        said = "differ by" if self.certain else "cannot be told apart:"
-        return f"{both} {said} {ends} on {count(self.texts, 'text')}."
+        return f"{both} cannot be told apart: {ends} on {count(self.texts, 'text')}."
 
 
 def difference(

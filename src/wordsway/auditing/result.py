@@ -107,9 +107,7 @@ class ModelAudit:
         best = self.best_threshold
         if self.equal is None or best is None:
             return None
-        found: dict[str, Any] = json_value(self.equal)
-        found |= json_value(rejected_shares(self.measured, self.equal.threshold))
-        return found | {"texts": best["texts"], "works": best["works"]}
+        return self._with_levels(self.equal) | {"texts": best["texts"], "works": best["works"]}
 
     @property
     def best_threshold(self) -> dict[str, Any] | None:
@@ -118,15 +116,20 @@ class ModelAudit:
         if not changed:
             return None
         best = best_threshold(changed, kept)
-        found: dict[str, Any] = json_value(best)
-        found |= json_value(rejected_shares(self.measured, best.threshold))
-        return found | {"texts": len(changed), "works": separates(self.equal, best)}
+        works = separates(self.equal, best)
+        return self._with_levels(best) | {"texts": len(changed), "works": works}
 
     @property
-    def strict_threshold(self) -> Threshold | None:
+    def strict_threshold(self) -> dict[str, Any] | None:
         """The smallest threshold that accepts at most 5 % of the changes; None if there is none."""
         changed, kept = cosines(self.measured)
-        return strict_threshold(changed, kept) if changed else None
+        strict = strict_threshold(changed, kept) if changed else None
+        return None if strict is None else self._with_levels(strict)
+
+    def _with_levels(self, found: Threshold) -> dict[str, Any]:
+        """A threshold, with the shares of light and of heavy rewordings that it rejects."""
+        shares: dict[str, Any] = json_value(rejected_shares(self.measured, found.threshold))
+        return json_value(found) | shares
 
     @property
     def closer_changes(self) -> dict[str, int]:
@@ -155,7 +158,7 @@ class ModelAudit:
             "cosines": cosines and {"change": cosines[0], "rewording": cosines[1]},
             "equal_error": self.equal_error,
             "best_threshold": self.best_threshold,
-            "strict_threshold": json_value(self.strict_threshold),
+            "strict_threshold": self.strict_threshold,
             "closer_changes": self.closer_changes,
             "same_answers": json_value(same_answers(self.moves)),
         }

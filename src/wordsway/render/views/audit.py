@@ -73,7 +73,7 @@ SWAPPED = (
     "rewording and change swapped?"
 )
 NO_THRESHOLD = {
-    False: "No threshold works: none keeps both errors below 50 %.",
+    False: "No threshold works for all of these rewordings: none keeps both errors below 50 %.",
     None: "These texts do not show that a threshold works: the interval of the sum includes the "
     "100 % of a coin toss.",
 }
@@ -320,16 +320,21 @@ def threshold_sentences(model: Mapping[str, Any]) -> str:
 def equal_sentence(equal: Mapping[str, Any]) -> str:
     """The threshold with equal errors in words, from ``equal_error`` of a model's JSON."""
     wrong = (equal["accepted_changes"] + equal["rejected_rewordings"]) / 2
-    light, heavy = equal.get("rejected_light"), equal.get("rejected_heavy")
-    levels = (
-        f" It rejects {percent(light)} of the light rewordings and {percent(heavy)} of the heavy "
-        "ones, so it depends on how many of each the table has."
-    )
+    levels = _by_level(equal)
+    depends = f" It rejects{levels}, so it depends on how many of each the table has."
     return (
         f"both errors are equal at a threshold of {equal['threshold']:.10g}, where "
         f"{percent(wrong)} of either kind are wrong (50 %: a coin toss), on {equal['texts']:,} "
-        f"texts.{'' if light is None or heavy is None else levels}"
+        f"texts.{depends if levels else ''}"
     )
+
+
+def _by_level(threshold: Mapping[str, Any]) -> str:
+    """The rejected shares of light and of heavy rewordings, if there are both."""
+    light, heavy = threshold.get("rejected_light"), threshold.get("rejected_heavy")
+    if light is None or heavy is None:
+        return ""
+    return f" {percent(light)} of the light rewordings and {percent(heavy)} of the heavy ones"
 
 
 def best_sentence(best: Mapping[str, Any]) -> str:
@@ -345,10 +350,12 @@ def best_sentence(best: Mapping[str, Any]) -> str:
 def strict_sentence(strict: Mapping[str, Any]) -> str:
     """The strict threshold in words, from ``strict_threshold`` of a model's JSON."""
     accepted = (strict[f"accepted_{name}"] for name in ("changes", "low", "high"))
+    levels = _by_level(strict)
     return (
         "The smallest threshold that accepts at most 5 % of these changes is "
         f"{strict['threshold']:.4g}: {_share(*accepted)} of changes accepted and "
-        f"{percent(strict['rejected_rewordings'])} of rewordings rejected."
+        f"{percent(strict['rejected_rewordings'])} of rewordings rejected"
+        f"{levels and f' ({levels.strip()})'}."
     )
 
 
