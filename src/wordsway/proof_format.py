@@ -7,7 +7,7 @@
 
 The document says what is claimed; ``arrays`` in it lists name and shape of the arrays that follow
 it, float64 in little-endian order, one after the other: the inputs (``X`` and the weights), and
-``ROW/NAME`` for what belongs to the claim about row ROW. docs/proofs.md lists all fields.
+``ROW/NAME`` for what belongs to the claim about row ROW. docs/proofs.md describes all fields.
 """
 
 from __future__ import annotations
@@ -23,6 +23,18 @@ from numpy.typing import NDArray
 
 MAGIC = b"wordsway proof 1\n"
 Array = NDArray[np.float64]
+
+_LAYER = (
+    "kind:str scores:str power:float log_n:bool temperature:float mask:str size:int|NoneType "
+    "alibi:bool residual:bool read_out:str|int front:dict|NoneType outer:dict|NoneType"
+)
+#: By kind of map: the arrays that are its inputs, and the fields of ``map`` with their types.
+MAPS = {
+    "attention": ("X W positions", _LAYER),
+    "ceiling": ("X gain shift weights", "kind:str centred:bool causal:bool"),
+    "dense": ("X", "kind:str depth:int"),  # and V1, V2, …
+    "heads": ("X Q K V O positions", f"{_LAYER} heads:int rope:bool"),
+}
 
 
 class RefusedError(Exception):
@@ -48,7 +60,9 @@ def write(document: Document) -> bytes:
 
 
 def read(data: bytes) -> Document:
-    """The proof in ``data``; `RefusedError` where a byte differs from what was written."""
+    """The proof in ``data``; `RefusedError` where a byte differs from what was written, or where
+    the fields are not exactly those of the format.
+    """
     head, body = data[: len(MAGIC) + 65], data[len(MAGIC) + 65 :]
     if not head.startswith(MAGIC):
         raise RefusedError("not a proof of format 1: the first line differs")
@@ -61,9 +75,45 @@ def read(data: bytes) -> Document:
         shapes = {entry["name"]: tuple(entry["shape"]) for entry in fields.pop("arrays")}
         if b"%d" % length != size or len(rest) < length:
             raise ValueError("length")
-        return Document(fields, _arrays(rest[length:], shapes))
+        document = Document(fields, _arrays(rest[length:], shapes))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError) as e:
         raise RefusedError("the document of the proof cannot be read") from e
+    _check_fields(document)
+    return document
+
+
+def _check_fields(document: Document) -> None:
+    """Refuse missing, unknown and malformed fields, and inputs that the kind of map lacks."""
+    fields = document.fields
+    _exactly("the proof", fields, "map:dict radius:float claims:list inputs:dict about:dict")
+    about = fields["map"]
+    if about.get("kind") not in list(MAPS):
+        raise RefusedError("the kind of map is unknown")
+    inputs, named = MAPS[about["kind"]]
+    _exactly("map", about, named)
+    for norm in ("front", "outer"):
+        if about.get(norm) is not None:
+            _exactly(norm, about[norm], "norm:str epsilon:float")
+    for claim in fields["claims"]:
+        moved = " reach:float" if about.get("front") else ""
+        _exactly("a claim", claim, f"row:int upper:float{moved}")
+    layers = range(min(about.get("depth", 0), len(document.arrays)))
+    known = {*inputs.split(), *(f"V{layer + 1}" for layer in layers)}
+    for name in document.arrays:
+        if "/" not in name and name not in known:
+            raise RefusedError(f"unknown array: {name}")
+
+
+def _exactly(what: str, found: Any, fields: str) -> None:
+    """Refuse unless ``found`` has exactly ``fields``, each of one of its types."""
+    types = dict(field.split(":") for field in fields.split())
+    if not isinstance(found, dict):
+        raise RefusedError(f"malformed field: {what}")
+    for name in sorted(found.keys() ^ types.keys()):
+        raise RefusedError(f"{'unknown' if name in found else 'missing'} field of {what}: {name}")
+    for name, known in types.items():
+        if type(found[name]).__name__ not in known.split("|"):
+            raise RefusedError(f"malformed field of {what}: {name}")
 
 
 def _arrays(data: bytes, shapes: dict[str, tuple[int, ...]]) -> dict[str, Array]:

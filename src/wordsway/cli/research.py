@@ -145,13 +145,20 @@ def verify_command(
 ) -> None:
     """Verify a proof in ball arithmetic, and print the bound that it proves.
 
-    Exit status: 0 if every inequality holds; otherwise 1, and the error names the first that fails.
+    Exit status: 0 if every inequality holds; otherwise 1, and the error (with --json also the field
+    reason) names the first that fails; 2 if the file cannot be read.
 
     Example: wordsway verify raf.proof
     """
-    from wordsway.maps.proof import verify
+    from wordsway.maps.proof import NotProvedError, verify
 
-    print_result(verify(file), as_json)
+    try:
+        result = verify(file)
+    except NotProvedError as error:
+        if as_json:
+            echo_json({"verified": False, "reason": str(error).removeprefix("not proved: ")})
+        raise
+    print_result(result, as_json)
 
 
 @dataclass(frozen=True)

@@ -65,6 +65,10 @@ MOST_WEIGHTS = 2**20
 MOST_SIDE = 2**11
 
 
+class NotProvedError(WordswayError):
+    """A proof that the verifier refuses; the message names the first condition that fails."""
+
+
 @final
 class Proof:
     """A proof of the upper ends of one result.
@@ -144,12 +148,12 @@ def verify(path: str | Path) -> Verification:
 
     An error names the first inequality that does not hold.
     """
-    if isinstance(path, str) and (not path or "\0" in path):
-        raise InputError("the name of a file", repr(path), "pass what `proof.save` wrote")
     try:
         data = Path(path).read_bytes()
-    except OSError as error:
-        raise WordswayError(f"cannot read {path}: {error.strerror}") from None
+    except (OSError, ValueError) as error:  # ValueError: a null character
+        reason = getattr(error, "strerror", error)
+        remedy = "pass what `proof.save` or measure --proof wrote"
+        raise InputError("a file of a proof", f"{str(path)!r} ({reason})", remedy) from None
     return _verification(data)
 
 
@@ -159,7 +163,7 @@ def _verification(data: bytes) -> Verification:
     try:
         found = check(data)
     except RefusedError as error:
-        raise WordswayError(f"not proved: {error}") from None
+        raise NotProvedError(f"not proved: {error}") from None
     fields, arrays = found.fields, found.arrays
     return Verification(
         tuple(claim["row"] for claim in fields["claims"]),
@@ -167,7 +171,7 @@ def _verification(data: bytes) -> Verification:
         fields["radius"],
         fields["map"],
         {name: digest(part) for name, part in arrays.items() if "/" not in name},
-        fields.get("about", {}),
+        fields["about"],
         len(data),
         time.perf_counter() - started,
         *arrays["X"].shape,
@@ -187,15 +191,9 @@ def prove(
     layers = _Layers.of(phi, sample)
     if layers is None:
         raise _not_covered(phi)
-    about = _about("attention", layers) | {
-        "residual": layers.residual,
-        "read_out": layers.read_out,
-        "front": _norm(layers.front),
-        "outer": _norm(layers.outer),
-    }
     inputs = _text(layers.attention, sample) | {"W": layers.attention.weight}
     claims = _Attention(layers, sample, radius, slack).claims(rows)
-    return write_proof(phi.describe(), about, inputs, claims, radius)
+    return write_proof(phi.describe(), _about("attention", layers), inputs, claims, radius)
 
 
 def _not_covered(phi: FeatureMap) -> InputError:
@@ -204,7 +202,7 @@ def _not_covered(phi: FeatureMap) -> InputError:
 
 
 def _about(kind: str, layers: _Layers) -> dict[str, Any]:
-    """The fields of attention, without wrappers."""
+    """The fields of attention."""
     inner, function = layers.attention, layers.attention.function
     return {
         "kind": kind,
@@ -215,10 +213,10 @@ def _about(kind: str, layers: _Layers) -> dict[str, Any]:
         "mask": inner.mask,
         "size": inner.window if inner.mask == "window" else inner.visible,
         "alibi": inner.positions == "alibi",
-        "residual": False,
-        "read_out": "all",
-        "front": None,
-        "outer": None,
+        "residual": layers.residual,
+        "read_out": layers.read_out,
+        "front": _norm(layers.front),
+        "outer": _norm(layers.outer),
     }
 
 

@@ -111,7 +111,7 @@ def prove(layer: BallLayer, claim: dict[str, Any], arrays: dict[str, Array], rad
     require(plain or read == "all", "the read-out is of normalised shares, without norms")
     if layer.front is not None:  # row i of N(X) moves in another ball
         reach = claim["reach"]
-        require(type(reach) is float and reach > 0, "the reach is positive")
+        require(reach > 0, "the reach is positive")
         sine2, D = arb(radius) ** 2 / layer.front.sizes2[i], layer.d  # of the largest angle
         moved2 = 2 * D * (1 - (1 - sine2).sqrt()) if sine2 < 1 else arb(4 * D)
         require(moved2 <= arb(reach) ** 2, "‖N(x_i + Δ) − N(x_i)‖ ≤ reach")

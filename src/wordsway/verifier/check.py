@@ -24,22 +24,24 @@ def check(data: bytes) -> Document:
     first inequality that fails. The field ``about`` is not verified.
     """
     ctx.prec, document = PRECISION, read(data)
-    fields = document.fields
+    fields, where = document.fields, ""
+    require(bool(fields["claims"]), "the proof has a claim")
+    require(0 < fields["radius"] < math.inf, "the radius is positive")
     try:
-        claims, r, kind = fields["claims"], fields["radius"], fields["map"]["kind"]
-        require(bool(claims) and kind in KINDS, "the proof has a claim about a known kind of map")
-        require(type(r) is float and 0 < r < math.inf, "the radius is positive")
         for name, hashed in fields["inputs"].items():
             if digest(document.arrays[name]) != hashed:
                 raise RefusedError(f"{name} does not have the stated SHA-256")
-        text_of, prove = KINDS[kind]
+        text_of, prove = KINDS[fields["map"]["kind"]]
         text = text_of(document)
-        for claim in claims:
-            row, upper = claim["row"], claim["upper"]
-            require(type(row) is int and 0 <= row < text.n, "the row is one of the text's")
-            require(type(upper) is float and 0 <= upper < math.inf, "the bound is a number")
+        for claim in fields["claims"]:
+            row, where = str(claim["row"]), f"{claim['row']}/"
+            require(0 <= claim["row"] < text.n, "the row is one of the text's")
+            require(0 <= claim["upper"] < math.inf, "the bound is a number")
             named = ((name.partition("/"), values) for name, values in document.arrays.items())
-            prove(text, claim, {name: part for (at, _, name), part in named if at == str(row)}, r)
+            own = {name: values for (at, _, name), values in named if at == row}
+            prove(text, claim, own, fields["radius"])
         return document
+    except KeyError as error:
+        raise RefusedError(f"missing array: {where}{error.args[0]}") from error
     except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError) as error:
-        raise RefusedError(f"the proof is incomplete: {type(error).__name__}: {error}") from error
+        raise RefusedError(f"the shapes of the arrays {where}… do not agree") from error

@@ -24,7 +24,7 @@ class BallNorm:
     def __init__(self, about: dict[str, Any], rows: Balls) -> None:
         kind, epsilon, self.D = about["norm"], about["epsilon"], rows.shape[1]
         require(kind in ("rms", "layer"), "the norm is known")
-        require(type(epsilon) is float and epsilon >= 0, "ε is not negative")
+        require(epsilon >= 0, "ε is not negative")
         mean = rows.sum(1)[:, None] / self.D if kind == "layer" else 0
         self.centred = rows - mean  # Cu_j
         self.squares = squares(self.centred)
@@ -83,13 +83,12 @@ class BallLayer:
         about, arrays = document.fields["map"], document.arrays
         X, heads, one = arrays["X"], about.get("heads", 1), about["kind"] == "attention"
         require(X.ndim == 2 and min(X.shape) > 0, "X is a matrix")
-        require(type(heads) is int and heads >= 1 and not (one and heads > 1), "heads are counted")
-        self.n, self.d = X.shape
-        self.scores, self.residual = about["scores"], bool(about["residual"])
+        (self.n, self.d), self.scores, self.residual = X.shape, about["scores"], about["residual"]
         require(self.scores in ("softmax", "sink", "relu", "sigmoid"), "the scores are known")
         mask, size, self.read = about["mask"], about["size"], about["read_out"]
-        sized, (row, key) = type(size) is int and size >= 1, np.indices((self.n, self.n))
+        sized, (row, key) = size is not None, np.indices((self.n, self.n))
         require(sized == (mask in ("window", "padding")), "the mask has a size")
+        require(heads >= 1 and (not sized or size >= 1), "heads and sizes are positive")
         masks = {"none": key >= 0, "causal": key <= row}
         masks |= {"window": abs(key - row) < size, "padding": key < size} if sized else {}
         require(mask in masks, "the mask is known")
@@ -100,14 +99,12 @@ class BallLayer:
         if "positions" in arrays:
             require(arrays["positions"].shape == X.shape, "every row has a position")
             self.rows = self.rows + exact(arrays["positions"])
-        weights: list[Any] = [arrays.get(name) for name in "QKVO"]
-        weights = [arrays["W"], None, None, None] if one else weights
+        weights: list[Any] = [arrays["W" if one else "Q"], *map(arrays.get, "KVO")]
         width = weights[0].shape[1] // heads
         require(width == self.d or not one, "W is a d×d matrix")
         power, temperature, self.rope = about["power"], about["temperature"], about.get("rope")
         require(power in (0.5, 1.0), "the scores are divided by √m or m")
-        require(type(temperature) is float and temperature > 0, "the temperature is positive")
-        require(not (one and self.rope), "rotations are for heads")
+        require(temperature > 0, "the temperature is positive")
         self.factor = 1 / (arb(width) if power == 1 else arb(width).sqrt()) / arb(temperature)
         self.factor *= arb(self.n).log().max(arb(1)) if about["log_n"] else 1
         require(not about["alibi"] or self.scores != "relu", "ALiBi is not for ReLU scores")
