@@ -59,6 +59,7 @@ WORKS = (
     ["measure", "--map", "raf", "--n", "12", "--d", "16", "--json"],
     ["learn", "--map", "raf", "--n", "8", "--d", "12", "--train", "6"],
     ["data", "list"],
+    ["sweep", "{grid}", "--out", "grid"],
 )
 REMEDIES = (
     (["words", "I love her much", "--model", "{model}"], "models"),
@@ -67,7 +68,7 @@ REMEDIES = (
     (["audit", "--model", "python:statistics:mean"], "figures"),
     (["words", "I love her much", "--out", "words.png"], "figures"),
     (["reproduce", "2-left", "--quick"], "figures"),
-    (["sweep", "{grid}", "--out", "grid"], "figures"),
+    (["verify", "{grid}"], "proofs"),
     (["serve", "--no-open"], "page"),
     (["sweep", "{grid}", "--out", "grid", "--cluster", "tcp://127.0.0.1:9"], "cluster"),
 )

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wordsway.core.atomic import atomic
-from wordsway.core.errors import InputError, needs
+from wordsway.core.errors import InputError
 from wordsway.core.escape import csv_frame
 from wordsway.engine.store import refusal
 
@@ -19,8 +20,7 @@ FACTS = ("seconds", "peak_mb", "host", "finished", *VERSIONS)
 
 
 def writable(out: Path) -> Path:
-    """The output folder, checked before any work; tables are written there, as Parquet too."""
-    needs("figures", "pyarrow")
+    """The output folder, checked before any work."""
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -38,11 +38,13 @@ def without_facts(frame: pandas.DataFrame) -> pandas.DataFrame:
 
 
 def export(facts: pandas.DataFrame, folder: Path, name: str = "cells") -> list[Path]:
-    """``name``.csv, the same for every run, and ``name``.parquet with the facts of each run."""
-    return [
-        save_table(without_facts(facts), folder / f"{name}.csv"),
-        save_table(facts, folder / f"{name}.parquet"),
-    ]
+    """``name``.csv, the same for every run, and, if pyarrow is installed, ``name``.parquet with the
+    facts of each run.
+    """
+    tables = [save_table(without_facts(facts), folder / f"{name}.csv")]
+    if find_spec("pyarrow"):
+        tables.append(save_table(facts, folder / f"{name}.parquet"))
+    return tables
 
 
 def save_table(table: pandas.DataFrame, path: Path) -> Path:

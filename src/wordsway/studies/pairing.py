@@ -93,6 +93,8 @@ def paired_differences(
     import pandas
 
     varied = [name for name in settings if name in pair_by]
+    if not varied:  # only one setting is done
+        return pandas.DataFrame()
     others = ["measured", *(name for name in settings if name not in pair_by)]
     draw = [name for name in ("seed", "trial", "weights") if name in values]
     rows = []

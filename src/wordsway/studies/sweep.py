@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from wordsway.core.checks import Count, FilePath, Seed, validated
 from wordsway.core.errors import InputError
-from wordsway.core.laws import laws, slope
+from wordsway.core.laws import LAWS, laws, slope
 from wordsway.core.progress import Progress, silent
 from wordsway.core.result import Result, versions
 from wordsway.engine.forecast import SweepForecast, forecast_unfinished
@@ -30,6 +30,10 @@ if TYPE_CHECKING:
 LENGTHS = 3
 #: The p-value of a line in log n below which S is taken for a curve.
 CURVED = 0.05
+#: Columns that a table may lack, and JSON always has.
+CERTIFIED = ("certified_low", "certified_high")
+OF_SLOPES = (*CERTIFIED, "law", *(f"{law}_error" for law in LAWS))
+OF_DIFFERENCES = ("low", "high", "error", "error_unpaired", *CERTIFIED)
 
 
 @dataclass(frozen=True)
@@ -56,6 +60,7 @@ class Sweep(Result, brief="folder"):
         return int(_not_converged(self.cells).sum())
 
     def to_dict(self) -> dict[str, Any]:
+        paired = self.study.pair_by and not self.cells.empty
         return {
             "study": self.study.name,
             "key": self.study.key,
@@ -69,7 +74,8 @@ class Sweep(Result, brief="folder"):
             "not_converged": self.not_converged,
             "seconds": self.tally.seconds,
             "means": _records(self.means()),
-            "slopes": _records(self.slopes()) if self.has_slopes else [],
+            "slopes": _records(self.slopes(), OF_SLOPES) if self.has_slopes else [],
+            "differences": _records(self.differences(), OF_DIFFERENCES) if paired else [],
             "store": str(self.folder / "store"),
             "tables": [str(path) for path in self.tables],
             "versions": versions(),
@@ -198,8 +204,9 @@ def _law(cells: pandas.DataFrame) -> dict[str, Any]:
     return {"law": found.best} | {f"{one.law}_error": one.error for one in found.laws}
 
 
-def _records(table: pandas.DataFrame) -> list[dict[str, Any]]:
-    """Rows for JSON: missing values are None."""
+def _records(table: pandas.DataFrame, names: Sequence[str] = ()) -> list[dict[str, Any]]:
+    """Rows for JSON: missing values are None, those of missing columns among ``names``, too."""
+    table = table.reindex(columns=list(dict.fromkeys([*table.columns, *names])))
     plain = table.astype(object).where(table.notna(), None)
     return [{str(name): value for name, value in row.items()} for row in plain.to_dict("records")]
 
@@ -236,7 +243,8 @@ def sweep(
         draw of the weights; the seed of all draws
     pair_by : parameters of the grid across which text, weights and search keep their seeds:
         common random numbers, for `Sweep.differences`
-    out : folder for the store and the tables (cells.csv, cells.parquet); several runs may share it
+    out : folder for the store and the tables (cells.csv and, with pyarrow, cells.parquet); several
+        runs may share it
     workers : processes on this machine, one per core by default
     cluster : a Dask scheduler (``tcp://host:port``), or ``local:4`` or ``slurm:64`` to start one
     memory : limit for all workers together, in bytes
