@@ -16,7 +16,7 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, SupportsIndex, TypeVar, overload
 
 from wordsway.core.errors import WordswayError
 from wordsway.core.escape import shortened
@@ -136,6 +136,10 @@ class SequenceResult(Result, Generic[Item]):
     def __iter__(self) -> Iterator[Item]:
         return iter(self._sequence())
 
+    @overload
+    def __getitem__(self, index: SupportsIndex) -> Item: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Item]: ...
     def __getitem__(self, index: Any) -> Any:
         return self._sequence()[index]
 
