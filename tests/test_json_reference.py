@@ -48,7 +48,7 @@ COMMANDS: dict[str, tuple[type[Result], list[str]]] = {
         Audit,
         ["refused", "models"]
         + [f"models.{name}" for name in ("kinds", "thresholds", "overlap", "blind_spots")]
-        + [f"models.{name}" for name in ("retrieval", "same_answers", "failed")],
+        + [f"models.{name}" for name in ("retrieval", "same_answers", "failed", "flips")],
     ),
     "pairs": (Pairs, ["pairs", "pairs.models", "kinds", "refused"]),
     "length": (Length, []),
