@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+import math
+
 import numpy as np
 import pytest
 from scipy.stats import f
@@ -135,3 +138,33 @@ def test_intervals_over_texts_cover() -> None:
 
     assert 367 <= covered(shared=True) <= 393, "95 % of 400, within three standard errors"
     assert covered(shared=False) < 340
+
+
+@pytest.mark.parametrize("trials", [1, 2])
+@pytest.mark.parametrize("gap", [0.01, 0.1, 0.5])
+@pytest.mark.parametrize("shared", [False, True], ids=["own texts", "shared texts"])
+def test_a_certified_slope_contains_every_interval_between_the_ends(
+    trials: int, gap: float, shared: bool
+) -> None:
+    """Slope ± t·se is largest at a vertex of the box: all of them, and not much more."""
+    noise = np.random.default_rng(5)
+    n = np.tile([10.0, 20, 40, 80], trials)
+    texts = np.repeat([0, 1], len(n) // 2) if shared else None
+    low = n**-0.5 * np.exp(noise.normal(0, 0.1, n.shape))
+    high = low * np.exp(noise.uniform(0, gap, n.shape))
+    every = [slope(n, S, texts=texts) for S in itertools.product(*zip(low, high, strict=True))]
+    least, most = min(one.low for one in every), max(one.high for one in every)
+    found = slope(n, low, high, texts=texts)
+    assert found.low <= least and most <= found.high
+    assert found.high - found.low <= 1.25 * (most - least)
+    exact, alone = slope(n, low, low, texts=texts), slope(n, low, texts=texts)
+    assert (exact.low, exact.high) == pytest.approx((alone.low, alone.high))
+
+
+def test_the_certified_slope_of_the_guide_contains_a_curve_between_its_ends() -> None:
+    n = [10, 20, 40, 80]
+    inside = slope(n, [0.35, 0.22, 0.18, 0.11])
+    found = slope(n, [0.32, 0.22, 0.16, 0.11], [0.35, 0.24, 0.18, 0.12])
+    assert found.low < inside.low < -0.77 and inside.high < found.high
+    one_text = slope(n, [1.0, 0.9, 0.8, 0.7], [1.1, 1.0, 0.9, 0.8], texts=[1] * 4)
+    assert (one_text.low, one_text.high) == (-math.inf, math.inf)

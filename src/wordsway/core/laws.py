@@ -334,32 +334,56 @@ def slope(n: Any, lower: Any, upper: Any = None, *, texts: Any = None) -> Slope:
     """The rate e of S ≈ c·n^e: least squares of log S on log n, with a 95 % interval.
 
     ``n`` and ``lower`` are values of the same shape, one per trial. ``texts`` names the text of
-    each; where trials share texts, the interval is that over texts. With certified ends ``upper``
-    the interval is the hull of the 95 % intervals of both ends and of the steepest curves between
-    them: it covers the gap between the ends and the sampling error. The estimate is a sum over
-    trials,
-
-        e = Σ w_t log S_t,    w_t ∝ log n_t − mean(log n),
-
-    so it is smallest with S at its upper end where n is small and at its lower end where n is
-    large, and largest the other way round.
+    each; where trials share texts, the interval is that over texts. With certified ends ``upper``,
+    value and error are those of the lower ends, and the interval contains the 95 % interval of
+    every choice of one S between its two ends for each trial.
 
     >>> n, S = [10, 20, 40, 80], [0.32, 0.22, 0.16, 0.11]
     >>> print(f"{slope(n, S):.2f}")
     −0.51 [−0.56, −0.46]
     >>> print(f"{slope(n, S, [1.1 * one for one in S]):.2f}")
-    −0.51 [−0.60, −0.32]
+    −0.51 [−0.75, −0.26]
     """
     sizes, low, high = _curves(n, lower, upper)
     drawn = None if texts is None else np.asarray(texts, dtype=object).ravel().tolist()
     if drawn is not None and len(drawn) != low.size:
         raise InputError(f"a text for each of {low.size} trials", len(drawn), "name them all")
-    n, ends = sizes.ravel().tolist(), _ends(sizes, low, high)
-    fits = [fit_slope(n, one.ravel().tolist(), drawn) for one in ends]
-    found = [one for one in fits if one is not None]
-    if not found:
+    found = fit_slope(sizes.ravel().tolist(), low.ravel().tolist(), drawn)
+    if found is None:
         raise InputError("at least three trials and two different n", f"{low.size}", "add more n")
-    return replace(found[0], low=min(one.low for one in found), high=max(one.high for one in found))
+    if high is None or math.isinf(found.error):
+        return found
+    ends = np.log([low.ravel(), high.ravel()])
+    below, above = _all_slopes(np.log(sizes.ravel()), ends, drawn or [], found.points)
+    return replace(found, low=below, high=above)
+
+
+def _all_slopes(
+    x: np.ndarray, ends: np.ndarray, texts: Sequence[Any], points: int
+) -> tuple[float, float]:
+    """An interval that contains those of `fit_slope` for all log S between the ``ends`` (2, T).
+
+    With log S = m + v, |v| ≤ r, and Q the projection onto residuals, the slope moves by s = w·v,
+    |s| ≤ Σ|w r|, w = x/‖x‖², and ‖Q(m + v)‖² ≤ Σ(|Qm| + r)² − s²‖x‖². With T − 2 = f degrees of
+    freedom, the end is at most the largest s + t √((Σ(|Qm| + r)²/‖x‖² − s²)/f) above w·m. Where
+    trials share texts, the share of each text in the error has a range of its own.
+    """
+    x = x - x.mean()
+    spread, middle, reach = x @ x, ends.mean(0), (ends[1] - ends[0]) / 2
+    value, step = x @ middle / spread, np.abs(x) @ reach / spread
+    if points < len(x):
+        squares = 0.0
+        for text in set(texts):
+            own = np.array([one == text for one in texts]) * x
+            share = (own - own.mean() - x * (own @ x) / spread) / spread
+            squares += (abs(share @ middle) + np.abs(share) @ reach) ** 2
+        half = step + _student(points - 1) * math.sqrt(points / (points - 1) * squares)
+    else:
+        freedom, residual = len(x) - 2, middle - middle.mean() - value * x
+        t, most = _student(freedom), ((np.abs(residual) + reach) ** 2).sum() / spread
+        step = min(step, math.sqrt(most / (1 + t**2 / freedom)))
+        half = step + t * math.sqrt((most - step**2) / freedom)
+    return float(value - half), float(value + half)
 
 
 @validated
