@@ -23,12 +23,12 @@ from wordsway.core.chart import Chart, Curve, Panel, PointSeries
 from wordsway.core.escape import one_line
 from wordsway.render.plot.style import GREY, INK, PALETTE, in_lines, key_below
 
-#: From this ratio of the largest to the smallest value on, ticks are powers of ten.
+#: From this ratio of the largest to the smallest value on, a decade has three ticks.
 DECADE = 10.0
 #: Shades; a finer scale would be drawn as a bitmap.
 STEPS = 40
-#: A key of more lines stands below its panel.
-INSIDE = 5
+#: A key of more lines stands below its panel; logarithmic axes leave less space.
+INSIDE, INSIDE_LOGARITHMIC = 5, 3
 #: The key of thin lines without markers, which have the colours of their curves.
 CERTIFIED = "thin lines: certified upper bounds"
 #: The colour of tiles without a certificate.
@@ -68,10 +68,10 @@ def chart_figure(chart: Chart) -> Figure:
                 axes.label_outer()
         for axes in axes_list[len(panels) :]:
             axes.set_visible(False)
-        below = max(map(_entries, panels), default=0)
+        below = max((_entries(panel) for panel in panels if not _inside(panel)), default=0)
         if chart.shared_key:
             _shared_key(figure, axes_list)
-        elif below > INSIDE:
+        elif below:
             figure.set_figheight(size[1] + 0.09 * (below - 2 * INSIDE / 3) * rows)
     return figure
 
@@ -215,7 +215,7 @@ def _scales(axes: Axes, panel: Panel) -> None:
     if panel.logarithmic:
         _logarithms(axes, panel)
     else:
-        space = 1.25 if _entries(panel) <= INSIDE else 1.05  # for the key
+        space = 1.25 if _inside(panel) else 1.05  # for the key
         axes.set_ylim(bottom=0, top=axes.get_ylim()[1] * space)
     along = math.log if panel.logarithmic else float
     kept = ticks[:1]
@@ -242,7 +242,7 @@ def _logarithms(axes: Axes, panel: Panel) -> None:
     )
     top = min(axes.get_ylim()[1], DECADE * top)
     if top > DECADE * low:
-        axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 3.0)))
+        axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
     elif top > 3 * low:
         axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 3.0, 5.0, 7.0)))
     else:
@@ -275,13 +275,18 @@ def _entries(panel: Panel) -> int:
     return lines + sum(bool(points.label) for points in panel.points)
 
 
+def _inside(panel: Panel) -> bool:
+    """Whether the key stands inside the panel."""
+    return _entries(panel) <= (INSIDE_LOGARITHMIC if panel.logarithmic else INSIDE)
+
+
 def _key(axes: Axes, panel: Panel) -> None:
     """A short key inside the panel, on an opaque background; a long one below it."""
     pairs = _ordered(axes)
     if not pairs:
         return
-    if len(pairs) > INSIDE:
-        key_below(axes, pairs, columns=2, fontsize=8)
+    if not _inside(panel):
+        key_below(axes, pairs, columns=1 if len(pairs) <= INSIDE else 2, fontsize=8)
         return
     handles, labels = zip(*pairs, strict=True)
     look: dict[str, Any] = {"frameon": True, "framealpha": 0.85, "edgecolor": "none"}
