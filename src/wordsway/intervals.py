@@ -46,11 +46,15 @@ ENUMERATED = "enumeration"
 #: values, or before they stalled.
 CONVERGED = "converged"
 NOT_CONVERGED = "not converged: a larger effort= may raise lower"
-#: What effort 4 does where a search did not converge: `python -m benchmarks unconverged`.
-LONGER = (
-    "instead of 1 raised S of such searches, in a benchmark of built-in maps, by 0.5 % on average "
-    "and 9.5 % at most; most still did not converge (docs/notes/search.md)"
-)
+
+
+def not_converged_line(loose: int, total: int, effort: str, *, certified: bool) -> str:
+    """A line on searches that did not converge; the gain is that of docs/notes/search.md."""
+    valid = "The interval is valid. " if total == 1 else "The intervals are valid. "
+    return (
+        f"{valid if certified else ''}{loose:,} of {total:,} searches did not converge: {effort} "
+        "may raise S, in a benchmark by 0.5 % on average (docs/measure.md)"
+    )
 
 
 @dataclass(frozen=True)

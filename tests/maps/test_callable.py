@@ -96,7 +96,7 @@ def broken(kind: str) -> Function:
     ("kind", "said"),
     [
         ("dropout", "eval"),
-        ("noise", "fix the seed"),
+        ("noise", "once, outside the callable"),
         ("detached", "expected a differentiable map"),
         ("array", "returns a torch tensor, got ndarray"),
     ],

@@ -249,6 +249,15 @@ def test_claims_about_curves_can_fail(name: str, agrees: float, disagrees: float
     assert figure.findings(curves(middle, noise=0.5))[0].verdict == "undecided"
 
 
+def test_a_curve_is_not_reported_as_a_rate() -> None:
+    """S that is flat up to n = 20 and falls at n = 40: a row with one slope would hide it."""
+    bent = curves(0.0).assign(lower=lambda rows: rows["lower"].mask(rows["n"] == 40, 2.0))
+    bent["lower"] *= 1 + 0.01 * (bent["trial"] % 2)
+    straight, found = (FIGURES["3.1"].findings(one)[0] for one in (curves(0.0, noise=0.0), bent))
+    assert "the slope changes with n (line_p = " in found.measured
+    assert "changes" not in straight.measured
+
+
 def test_rf_is_compared_with_the_theory_at_the_same_lengths() -> None:
     """−1/2 is the limit n → ∞: at n = 10 … 40 the theory itself falls with −0.62, and a slope of
     −1/2 disagrees with it.

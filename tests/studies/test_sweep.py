@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,12 @@ import pytest
 from rich.console import Console
 from scipy.stats import linregress
 
-from jobs import fake
+from jobs import Here, fake
+from wordsway.cli.app import run
+from wordsway.core.errors import InputError
 from wordsway.engine.run import Tally
 from wordsway.engine.store import Record, Store
+from wordsway.engine.tables import writable
 from wordsway.intervals import NOT_CONVERGED
 from wordsway.render.plot.chart import CERTIFIED
 from wordsway.render.plot.pictures import view_figure
@@ -160,6 +164,44 @@ def test_tables_of_an_interrupted_sweep_say_how_many_cells_they_have(tmp_path: P
     assert not part.complete and not part.to_dict()["complete"]
     assert shown(part).count(": 3 of 9 cells") == 2, "means and slopes"
     assert "fewer than 10 trials have every n" in shown(part)
+    short = swept(tmp_path / "short", [record(replace(BASE, n=n), 0) for n in (4, 6)])
+    with pytest.raises(InputError, match=r"2 of 9 cells: run it again"):
+        replace(short, tally=replace(short.tally, total=9, interrupted=True)).slopes()
+
+
+def test_both_ends_of_an_interval_are_shown_or_neither(tmp_path: Path) -> None:
+    records = [
+        record(replace(BASE, n=n, options={"heads": heads}), trial)
+        for n in (4, 6, 8)
+        for heads in (1, 2)
+        for trial in range(3)
+    ]
+    result = swept(tmp_path, records)
+    result = replace(result, study=replace(result.study, pair_by=("heads",)))
+    for width in range(50, 170, 10):
+        text = shown(result, width)
+        assert not re.search(r"\b(low|high|certified_(low|high))\b", text)
+    assert "certified, these draws" in text, "those of slopes also count sampling error"
+    row = result.slopes().iloc[0]
+    ends = [text.split(", ") for text in re.findall(r"\[(-?\d[^]]*)\]", shown(result))]
+    low, high = row["certified_low"], row["certified_high"]
+    assert any(
+        float(one) <= low <= float(one) + 0.01 and float(two) - 0.01 <= high <= float(two)
+        for one, two in ends
+    ), "rounded outwards"
+
+
+def test_an_undecided_law_is_none_in_every_table(tmp_path: Path) -> None:
+    """pandas would make it NaN next to a name."""
+    records = []
+    for heads, curve in ((1, [1.0, 0.5, 0.25]), (2, [1.0, 0.5, 0.3])):
+        for n, S in zip((4, 8, 16), curve, strict=True):
+            for trial in range(12 if heads == 1 else 3):
+                records.append(record(replace(BASE, n=n, options={"heads": heads}), trial))
+                records[-1].outputs["lower"] = S * (1 + 0.001 * trial)
+    result = swept(tmp_path, records)
+    assert result.slopes()["law"].tolist() == ["power", None]
+    assert [row["law"] for row in result.to_dict()["slopes"]] == ["power", None]
 
 
 def test_slopes_have_a_standard_error(tmp_path: Path) -> None:
@@ -184,8 +226,27 @@ def test_a_curve_is_not_taken_for_a_rate(curve: list[float], line: bool, tmp_pat
     assert ("not a line in log n" not in shown(result)) == line
 
 
-def shown(result: Sweep) -> str:
-    console = Console(width=160)
+def test_a_folder_for_results_is_not_named_like_a_file(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"grid\.html: pass a folder, such as --out \S*grid"):
+        writable(tmp_path / "my" / "grid.html")
+    assert not (tmp_path / "my").exists()
+    for name in ("run-v0.3", "scale=0.5"):
+        assert writable(tmp_path / name).is_dir()
+
+
+def test_the_command_draws_the_sweep(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    grid = tmp_path / "grid.toml"
+    grid.write_text('[[grid]]\nmap = "raf"\nn = [3, 4]\nd = 4\neffort = 0.1\n')
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("wordsway.engine.run.LocalWorkers", lambda *_: Here())
+        assert run(["sweep", str(grid), "--out", str(tmp_path / "out")]) == 0
+    picture = tmp_path / "out" / "sweep.png"
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert f"picture: {picture}" in capsys.readouterr().err
+
+
+def shown(result: Sweep, width: int = 160) -> str:
+    console = Console(width=width)
     with console.capture() as printed:
         console.print(panel(result))
     return printed.get()

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -249,6 +250,8 @@ def sweep_command(
 ) -> None:
     """Measure random maps over the grid that a TOML file describes.
 
+    Writes the cells as CSV and Parquet, and sweep.png, means against n, to --out.
+
     An interrupted sweep resumes with the same command.
 
     Example: wordsway sweep grid.toml --out out/grid
@@ -260,6 +263,9 @@ def sweep_command(
         return
     with progress_line() as progress:
         result = sweep(file, **run.options, shard=shard, merge=merge or [], progress=progress)
+    if find_spec("matplotlib") and not result.cells.empty:
+        picture = result.save(run.out / "sweep.png")
+        typer.echo(f"picture: {picture}", err=True)
     again = [] if shard is None else ["--shard", shard]
     finish(result, run.as_json, ["sweep", str(file), "--out", str(run.out), *again])
 

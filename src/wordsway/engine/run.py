@@ -50,8 +50,11 @@ class Tally:
 
     @property
     def left(self) -> int:
-        known = self.before + self.done + self.elsewhere
-        return self.total - known - len(self.failures)
+        return self.total - self.stored - len(self.failures)
+
+    @property
+    def stored(self) -> int:
+        return self.before + self.done + self.elsewhere
 
     @property
     def complete(self) -> bool:

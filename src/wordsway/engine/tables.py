@@ -17,10 +17,15 @@ if TYPE_CHECKING:
 #: Columns that depend on when and where a job was run.
 VERSIONS = ("wordsway", "torch", "transformers", "python")
 FACTS = ("seconds", "peak_mb", "host", "finished", *VERSIONS)
+#: A name with one of these is taken for a file.
+ENDINGS = (".html", ".svg", ".png", ".pdf", ".json", ".csv", ".parquet", ".toml", ".txt", ".md")
 
 
 def writable(out: Path) -> Path:
     """The output folder, checked before any work."""
+    if out.suffix.lower() in ENDINGS and not out.is_dir():
+        remedy = f"pass a folder, such as --out {out.with_suffix('')}"
+        raise InputError("a folder for results", f"the file name {out.name}", remedy)
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:

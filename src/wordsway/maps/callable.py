@@ -97,7 +97,7 @@ class CallableMap(FeatureMap):
             raise InputError(
                 "the same features whenever the same text is passed",
                 "two different ones",
-                "call .eval() on a module with dropout, or fix the seed inside the callable",
+                "call .eval() if it has dropout, or draw randomness once, outside the callable",
             )
 
     def _refuse_constant(self, X: torch.Tensor) -> None:

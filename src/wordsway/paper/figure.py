@@ -20,7 +20,7 @@ from wordsway.core.result import Result
 from wordsway.engine.job import Job
 from wordsway.engine.store import Store
 from wordsway.engine.tables import export, without_facts
-from wordsway.intervals import CONVERGED, LONGER
+from wordsway.intervals import CONVERGED, not_converged_line
 from wordsway.studies.tables import cells_frame
 from wordsway.studies.texts import TextOptions
 
@@ -227,7 +227,7 @@ class GridFigure(Figure["pandas.DataFrame"]):
         loose = int((status != CONVERGED).sum())
         if not loose:
             return ""
-        return f"{loose:,} of {len(status):,} searches did not converge: effort 4 {LONGER}."
+        return f"{not_converged_line(loose, len(status), 'effort 4', certified=True)}."
 
     @abstractmethod
     def explain(self, frame: pandas.DataFrame, trials: int) -> str:

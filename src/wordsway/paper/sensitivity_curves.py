@@ -24,6 +24,7 @@ from wordsway.paper.figure import (
 from wordsway.studies.cells import Cell
 from wordsway.studies.corpus_texts import PAPER_FEWER
 from wordsway.studies.request import Request
+from wordsway.studies.sweep import CURVED
 from wordsway.studies.tables import texts_of
 from wordsway.theory import infinite_width, wide_relu_rf
 
@@ -189,6 +190,8 @@ class SensitivityCurves(GridFigure):
         if slope is not None and slope.points < len(n):
             draws = f"{len(n)} draws of weights at {len(means)} n on {slope.points} texts"
         measured = f"slope {slope} of {draws}; mean S {means.min():.3g} … {means.max():.3g}"
+        if slope is not None and slope.line_p < CURVED:
+            measured += f"; the slope changes with n (line_p = {slope.line_p:.2g})"
         verdict, rule = judge_slope(self.map, slope, n, d, depth)
         return Finding(self.name, CLAIMS[self.map], where, measured, verdict, rule)
 

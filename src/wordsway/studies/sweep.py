@@ -131,16 +131,19 @@ class Sweep(Result, brief="folder"):
 
     def slopes(self) -> pandas.DataFrame:
         """How S falls with n in every setting: the slope of log S on log n, its standard ``error``
-        and its 95 % interval (``low`` … ``high`` of the attained values; ``certified_low`` … covers
-        every S between both ends, and the sampling error), ``line_p`` (where it is below 0.05, no
-        single slope describes these n), the ``law`` that predicts held-out trials best, and the
-        error of each law. ``law`` is None if the trials do not decide, or if it would be the power
-        law and ``line_p`` is below 0.05; it and all errors are missing below 10 trials that have
-        every n, and ``floor_error`` below four n.
+        and its 95 % interval (``low`` … ``high`` of the attained values; ``certified_low`` …
+        contains the 95 % interval for every S between both ends), ``line_p`` (where it is below
+        0.05, no single slope describes these n), the ``law`` that predicts held-out trials best,
+        and the error of each law. ``law`` is None if the trials do not decide, if it would be the
+        power law and ``line_p`` is below 0.05, or below 10 trials that have every n; these have no
+        errors either, and ``floor_error`` needs four n.
         See `wordsway.slope` and `wordsway.laws`.
         """
         import pandas
 
+        if not (self.has_slopes or self.complete):
+            got = f"{self.tally.stored:,} of {self.tally.total:,} cells"
+            raise InputError("a complete sweep, or three lengths n", got, "run it again to resume")
         if not self.has_slopes:
             expected = f"a sweep over at least {LENGTHS} lengths n"
             raise InputError(expected, "fewer", 'pass grid={"n": [10, 20, 40]}')
@@ -161,8 +164,9 @@ class Sweep(Result, brief="folder"):
             fitted = _law(cells)
             if fitted.get("law") == "power" and found.line_p < CURVED:
                 fitted["law"] = None
-            rows.append(dict(zip(by, group, strict=True)) | row | fitted)
-        return pandas.DataFrame(rows)
+            rows.append(dict(zip(by, group, strict=True)) | row | {"law": None} | fitted)
+        law = pandas.Series([row["law"] for row in rows], dtype=object)  # keeps None
+        return pandas.DataFrame(rows).assign(law=law)
 
     def _values(self) -> tuple[pandas.DataFrame, list[str]]:
         """A value per cell with its settings and its draw, and the names of the settings."""

@@ -96,11 +96,13 @@ def plain_view(result: Result) -> b.ResultView:
     return b.ResultView(title, [b.headline(title), table], provenance(result))
 
 
-def frame_table(frame: pandas.DataFrame, shown: int = 20) -> b.Table:
-    """The rows of a data frame."""
+def frame_table(frame: pandas.DataFrame, shown: int = 20, intervals: Sequence[str] = ()) -> b.Table:
+    """The rows of a data frame; columns of ``intervals`` are not cut, as numbers are not."""
     columns = [
         b.Column(
-            shortened(name, 24), "number" if kind.kind in "iuf" else "text", optional=place > 0
+            shortened(name, 24),
+            "number" if kind.kind in "iuf" or name in intervals else "text",
+            optional=place > 0,
         )
         for place, (name, kind) in enumerate(zip(frame.columns, frame.dtypes, strict=True))
     ]

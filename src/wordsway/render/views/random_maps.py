@@ -11,7 +11,7 @@ from typing import Any
 
 from wordsway.core.chart import Chart, Panel, PointSeries
 from wordsway.core.format import count, format_bytes, format_seconds
-from wordsway.intervals import CONVERGED, LONGER, Sensitivity, WordSensitivity
+from wordsway.intervals import CONVERGED, Sensitivity, WordSensitivity, not_converged_line
 from wordsway.learning.results import (
     FLIPPED,
     SMALL_GAMMA,
@@ -220,8 +220,9 @@ def measurement_view(result: Measurement) -> b.ResultView:
     blocks: list[b.Block] = [b.headline(request_line(request)), _trials_table(result)]
     blocks.append(b.plain(b.Span(f"S, {rows_line(request)}: ", "bold"), _mean(result)))
     if loose := sum(trial.status != CONVERGED for trial in result.trials):
-        where = f"not converged in {loose} of {len(result.trials)} trials"
-        blocks.append(b.soft(f"{where}: in Python, effort=4 {LONGER}"))
+        certified, total = result.mean_upper is not None, len(result.trials)
+        said = not_converged_line(loose, total, "effort=4 in Python", certified=certified)
+        blocks.append(b.soft(said))
     average = average_line(result.averages)
     if average is not None:
         blocks.append(b.plain(f"on average, {average}"))

@@ -12,8 +12,9 @@ from wordsway.core.laws import FOLDS
 from wordsway.data import entry
 from wordsway.engine.forecast import SweepForecast
 from wordsway.engine.run import Tally
-from wordsway.intervals import LONGER
+from wordsway.intervals import not_converged_line
 from wordsway.render import blocks as b
+from wordsway.render.numbers import at_least, at_most
 from wordsway.render.views.common import frame_table, provenance
 from wordsway.studies.sweep import CURVED, Sweep
 from wordsway.studies.tables import setting_columns
@@ -32,8 +33,9 @@ def sweep_view(result: Sweep) -> b.ResultView:
     tables = ", ".join(str(path) for path in result.tables)
     searches = []
     if loose := result.not_converged:
-        said = f"{loose:,} of {len(result.cells):,} searches did not converge"
-        searches.append(b.warning(f"{said}: effort = 4 in the grid {LONGER}"))
+        certified, total = bool(result.cells["upper"].notna().any()), len(result.cells)
+        said = not_converged_line(loose, total, "effort = 4 in the grid", certified=certified)
+        searches.append(b.soft(said))
     return b.ResultView(
         "Sweep",
         [
@@ -52,8 +54,7 @@ def sweep_view(result: Sweep) -> b.ResultView:
 def _part(result: Sweep) -> str:
     """The number of cells behind a table, where some are missing."""
     tally = result.tally
-    done = tally.before + tally.done + tally.elsewhere
-    return "" if result.complete else f": {done:,} of {tally.total:,} cells"
+    return "" if result.complete else f": {tally.stored:,} of {tally.total:,} cells"
 
 
 def _means(result: Sweep) -> pandas.DataFrame:
@@ -70,7 +71,7 @@ def _curved_line(bent: int, count: int) -> str:
 
 def _laws_note(slopes: pandas.DataFrame) -> str | None:
     """Why laws are missing, if they are."""
-    if "law" in slopes and slopes["law"].notna().all():
+    if slopes["law"].notna().all():
         return None
     errors = [name for name in slopes if name in ("power_error", "logarithm_error")]
     if errors and slopes[errors].notna().all(axis=None):
@@ -90,20 +91,30 @@ def _comparisons(result: Sweep) -> Iterator[b.Block]:
             for name, values in zip(names, firsts, strict=True)
         )
         yield b.headline(f"differences from {paired}, paired{_part(result)}")
-        yield frame_table(_varying(found, *(f"{name}_first" for name in names)), shown=30)
+        yield _table(found, "certified, these draws", *(f"{name}_first" for name in names))
     if result.has_slopes and not (found := result.slopes()).empty:
         yield b.headline(f"slopes of attained log S on log n{_part(result)}")
-        yield frame_table(_varying(found), shown=30)
+        yield _table(found, "certified")
         if bent := int((found["line_p"] < CURVED).sum()):
             yield b.warning(_curved_line(bent, len(found)))
         if note := _laws_note(found):
             yield b.soft(note)
 
 
-def _varying(table: pandas.DataFrame, *names: str) -> pandas.DataFrame:
-    """The table without the map, the quantity and these columns where all rows have one value."""
+def _table(table: pandas.DataFrame, certified: str, *names: str) -> b.Table:
+    """Without the map, the quantity and these columns where all rows have one value; both ends of
+    an interval in one column, which a narrow terminal shows or leaves out.
+    """
     same = [name for name in ("measured", "map", *names) if table[name].nunique() == 1]
-    return table.drop(columns=same)
+    table, shown = table.drop(columns=same), {"95 % interval": "", certified: "certified_"}
+    for name, prefix in shown.items():
+        low, high = f"{prefix}low", f"{prefix}high"
+        if low in table:
+            pairs = zip(table[low], table[high], strict=True)
+            ends = [f"[{at_least(one, 3)}, {at_most(other, 3)}]" for one, other in pairs]
+            at, table = list(table).index(low), table.drop(columns=[low, high])
+            table.insert(at, name, ends)
+    return frame_table(table, 30, list(shown))
 
 
 def sweep_forecast_view(cost: SweepForecast) -> b.ResultView:
