@@ -107,6 +107,7 @@ def test_verdicts_follow_the_numbers() -> None:
     assert never == ["not measured"] * 3 + [agrees] * 2
     study, data = TrainingStudy(), table(1.0, 50, 0.5)
     assert "5 seeds" in study.caption(data)
+    assert study.seconds(data) == 10.0, "a row per checkpoint, each with the time of its whole job"
     drawn = study.drawing(data)
     assert len(drawn.panels) == 4 and [len(one.curves) for one in drawn.panels] == [2] * 4
     assert list(drawn.panels[0].ticks.values()) == ["0", "8", "64"]

@@ -395,12 +395,11 @@ class TrainingStudy(GridFigure):
         records = dict(store.records([job.key for job in jobs if job.key in store]))
         rows = []
         for key in [job.key for job in jobs if job.key in records]:
-            record, points = records[key], records[key].outputs["checkpoints"]
+            record = records[key]
             about = {name: record.facts.get(name) for name in FACTS}
-            about["seconds"] = (about["seconds"] or 0.0) / len(points)
             names = ("task", "network", "shuffled", "trial", "seed")
             settings = {"key": key} | {name: record.content[name] for name in names}
-            rows += [settings | point | about for point in points]
+            rows += [settings | point | about for point in record.outputs["checkpoints"]]
         frame = pandas.DataFrame(rows)
         return None if frame.empty else frame.astype({"upper": float, "rewording": float})
 
