@@ -36,8 +36,7 @@ from wordsway.probing.attention import (
     head_numbers,
     layer_among,
 )
-from wordsway.probing.gradients import check_differentiable
-from wordsway.probing.moves import MEMORY, profiles
+from wordsway.probing.moves import MEMORY, check_differentiable, profiles
 from wordsway.text.clean import checked
 
 if TYPE_CHECKING:

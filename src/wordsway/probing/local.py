@@ -32,8 +32,7 @@ from wordsway.core.reading import Word
 from wordsway.core.seeds import generator
 from wordsway.core.vectors import unit
 from wordsway.models.probe import EncodedText
-from wordsway.probing.gradients import check_gradient
-from wordsway.probing.moves import Blocks
+from wordsway.probing.moves import Blocks, check_gradient
 from wordsway.probing.targets import Target
 
 #: Tokens of a batch that the backward passes of mean local share.

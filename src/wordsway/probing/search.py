@@ -27,9 +27,8 @@ from wordsway.core.seeds import generator
 from wordsway.core.vectors import unit
 from wordsway.optimize import Objective, Plan, maximise
 from wordsway.optimize.driver import Starts
-from wordsway.probing.gradients import check_differentiable
 from wordsway.probing.local import Local
-from wordsway.probing.moves import Blocks
+from wordsway.probing.moves import Blocks, check_differentiable
 
 #: How a word is searched: starts, steps with all of them (``explore``), steps with the best.
 PLAN = Plan(
