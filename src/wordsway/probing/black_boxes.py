@@ -46,7 +46,7 @@ def words_by_vectors(
     places = [TextPlace(text, word) for word in chosen]
     draws = [_draw(place, order, request.draws) for place in places]
     own, outcomes = _outcomes(box, target, places, draws, progress)
-    label, probability = _predicted(target, own)
+    label, probability = _predicted(own)
     found = tuple(
         WordSway(
             word.index,
@@ -122,16 +122,19 @@ def swap_by_vectors(
         )
     names = fit if mine is not None else fit[:tried]
     base, (outcomes,) = _outcomes(box, name, [place], [names], progress)
-    label, probability = _predicted(name, base)
-    values = dict(enumerate(outcomes))
-    order = order_of(names, values, request.flip)
+    label, probability = _predicted(base)
+    order = order_of(names, dict(enumerate(outcomes)), request.flip)
+    shown = [(names[at], outcomes[at]) for at in order[: request.top]]
     known = {*fit, own.text, own.text.lower()}
     return Swaps(
         text=text,
         index=own.index,
         word=own.text,
         target=name,
-        swaps=tuple(_swap(names[at], values[at]) for at in order[: request.top]),
+        swaps=tuple(
+            Swap(name, one.change, -1, *_predicted(one.logits, one.label), one.margin)
+            for name, one in shown
+        ),
         candidates=len(fit),
         evaluated=len(names),
         worst=None,
@@ -231,29 +234,30 @@ def _outcomes(
     places: Sequence[TextPlace],
     names: Sequence[Sequence[str]],
     progress: Progress,
-) -> tuple[torch.Tensor, list[list[Outcome]]]:
-    """The text's own vector, and the outcome of each name in each place; each distinct text is
-    encoded once.
+) -> tuple[torch.Tensor | None, list[list[Outcome]]]:
+    """The text's own class scores, None for other targets than logits, and the outcome of each name
+    in each place; each distinct text is encoded once.
     """
     texts = [
         place.changed(name) for place, some in zip(places, names, strict=True) for name in some
     ]
     vectors = torch.from_numpy(box.encode([places[0].text, *texts], progress))
     values = distances_of(box, target, vectors).tolist()
-    if target == "logits":
-        own, rows = vectors[0], vectors[1:]
-        every = [Outcome(one, row, own) for one, row in zip(values, rows, strict=True)]
-    else:
-        every = [Outcome(one) for one in values]
-    left = iter(every)
-    return vectors[0], [[next(left) for _ in some] for some in names]
+    own, rows = (vectors[0], vectors[1:]) if target == "logits" else (None, [None] * len(values))
+    left = (Outcome(one, row, own) for one, row in zip(values, rows, strict=True))
+    return own, [[next(left) for _ in some] for some in names]
 
 
-def _predicted(target: str, scores: torch.Tensor) -> tuple[str | None, float | None]:
-    """The predicted class and its probability; None for other targets, and for other scores."""
-    if target != "logits":
+def _predicted(
+    scores: torch.Tensor | None, label: int | None = None
+) -> tuple[str | None, float | None]:
+    """The predicted class, and the probability of a ``label`` (of this class by default) if the
+    scores are probabilities.
+    """
+    if scores is None:
         return None, None
-    return class_name(scores), _probability(scores, int(scores.argmax()))
+    at = int(scores.argmax()) if label is None else label
+    return class_name(scores), float(scores[at]) if are_shares(scores) else None
 
 
 def class_name(scores: torch.Tensor) -> str:
@@ -261,19 +265,6 @@ def class_name(scores: torch.Tensor) -> str:
     return f"class {int(scores.argmax())}"
 
 
-def _probability(scores: torch.Tensor, label: int) -> float | None:
-    """The score of a class if the scores are probabilities."""
-    return float(scores[label]) if are_shares(scores) else None
-
-
 def are_shares(scores: torch.Tensor) -> bool:
     """Whether two or more numbers can be the probabilities of classes."""
     return len(scores) > 1 and bool((scores >= 0).all()) and abs(float(scores.sum()) - 1) < 1e-3
-
-
-def _swap(name: str, outcome: Outcome) -> Swap:
-    if outcome.logits is None:
-        return Swap(name, outcome.change, token=-1)
-    label, _ = _predicted("logits", outcome.logits)
-    probability = _probability(outcome.logits, outcome.label)
-    return Swap(name, outcome.change, -1, label, probability, outcome.margin)
