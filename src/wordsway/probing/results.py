@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 
-from wordsway.core.result import SequenceResult, json_fields, json_value, table
+from wordsway.core.result import SequenceResult, json_fields, json_text, json_value, table
 from wordsway.probing.real_words import RealWords
 from wordsway.probing.search import CurvePoint
 from wordsway.probing.tiers import TIERS
@@ -194,7 +194,7 @@ class Words(SequenceResult[WordSway], items="words", brief="target tier model"):
         """The word with the largest number of the tier; `leaders` returns whether it leads."""
         return self.words[self.ranked[0]]
 
-    @property
+    @cached_property
     def by_flips(self) -> bool:
         """Whether words are ranked by the real words that flip the label: if any does."""
         real = [word.real for word in self.words if word.real is not None]
@@ -206,7 +206,7 @@ class Words(SequenceResult[WordSway], items="words", brief="target tier model"):
             return None if word.real is None else word.real.flip_share
         return word.score(self.tier)
 
-    @property
+    @cached_property
     def ranked(self) -> list[int]:
         """The places of the words, the largest number first; ties in the order of the text."""
 
@@ -225,8 +225,7 @@ class Words(SequenceResult[WordSway], items="words", brief="target tier model"):
 
     def to_json(self, *, deltas: bool = False, **options: Any) -> str:
         """One JSON document; ``deltas`` adds the witnesses."""
-        document = self.to_dict(deltas=deltas)
-        return json.dumps(document, ensure_ascii=False, allow_nan=False, **options)
+        return json_text(self.to_dict(deltas=deltas), **options)
 
     def frame(self) -> pandas.DataFrame:
         """A data frame with one row per word: every tier that was measured, and the layers' changes
