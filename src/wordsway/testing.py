@@ -26,7 +26,7 @@ from wordsway.core.atomic import atomic
 from wordsway.core.checks import Within, validated
 from wordsway.core.errors import InputError, first_line
 from wordsway.models.encoders import BlackBox, PairScorer, opened, with_vectors
-from wordsway.models.heads import saved_with
+from wordsway.models.heads import is_classifier
 from wordsway.models.probe import Probe
 from wordsway.probing.relative import cosine_distance
 from wordsway.probing.targets import LogitsTarget
@@ -35,8 +35,6 @@ from wordsway.probing.targets import LogitsTarget
 Case = tuple[str, str, str]
 #: Failures that a message lists.
 SHOWN = 5
-#: The architecture of a model with a classification head.
-HEAD = "SequenceClassification"
 
 
 @validated
@@ -54,7 +52,7 @@ def assert_notices(
     """
     checked = _checked(cases, ("text", "rewording", "change"))
     model = opened(encoder)
-    if isinstance(model, Probe) and saved_with(model, HEAD):
+    if isinstance(model, Probe) and is_classifier(model):
         warnings.warn(
             f"{model.name} has a classification head, which assert_notices ignores: it compares "
             "embeddings. Use assert_flips and assert_stays to compare labels",
@@ -134,7 +132,7 @@ def assert_stays(
 def _compare_labels(
     model: Any, pairs: Sequence[Sequence[str]], at_least: float, expected: str
 ) -> None:
-    checked = [(a, b) for a, b in _checked(pairs, ("text", "changed text"))]
+    checked = _checked(pairs, ("text", "changed text"))
     name, labels = _labels(model, [text for pair in checked for text in pair])
     both = list(zip(labels[::2], labels[1::2], strict=True))
     failed = [at for at, (a, b) in enumerate(both) if (a != b) != (expected == "flips")]

@@ -17,7 +17,7 @@ import torch
 from wordsway.auditing.background import RandomWords
 from wordsway.auditing.edits.edit import overlap
 from wordsway.models.encoders import BlackBox, PairScorer, TextEncoder, opened
-from wordsway.models.heads import saved_with
+from wordsway.models.heads import is_classifier
 from wordsway.models.probe import Probe
 from wordsway.probing.black_boxes import are_shares, checked_target, class_name, distances_of
 from wordsway.probing.relative import same_width
@@ -90,9 +90,7 @@ class Encoder:
 
     def predictions(self, texts: Sequence[str]) -> list[tuple[str, float]]:
         """The label of each text and its probability; none without a classification head."""
-        if not saved_with(self.probe, "SequenceClassification"):
-            return []
-        return LogitsTarget(self.probe).predictions(texts)
+        return LogitsTarget(self.probe).predictions(texts) if is_classifier(self.probe) else []
 
     def labels(self, vectors: Sequence[torch.Tensor]) -> list[str] | None:
         """The label that a classifier gives each text; None without a single one."""

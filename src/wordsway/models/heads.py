@@ -15,8 +15,12 @@ from wordsway.models.memory import ModelInMemory
 from wordsway.models.probe import Probe
 
 
+def is_classifier(probe: Probe) -> bool:
+    return saved_with(probe, "SequenceClassification")
+
+
 def classifier_of(probe: Probe) -> Any:
-    if not saved_with(probe, "SequenceClassification"):
+    if not is_classifier(probe):
         raise InputError(
             "a model saved with a classifier",
             probe.files.name,

@@ -25,7 +25,7 @@ from wordsway.core.reading import Word
 from wordsway.core.result import fields_of, versions
 from wordsway.core.runtime import peak_bytes, single_thread
 from wordsway.models.encoders import AnyModel, opened, with_vectors
-from wordsway.models.heads import saved_with
+from wordsway.models.heads import is_classifier
 from wordsway.models.probe import EncodedText, Probe
 from wordsway.probing.black_boxes import words_by_vectors
 from wordsway.probing.ceiling import ceilings
@@ -85,7 +85,7 @@ def measure(
     if not isinstance(probe, Probe):
         yield words_by_vectors(text, with_vectors(probe, "words"), request, progress)
         return
-    if request.target != "logits" and saved_with(probe, "SequenceClassification"):
+    if request.target != "logits" and is_classifier(probe):
         log.warning("%s has labels, which only target logits measures", probe.name)
     started = time.perf_counter()
     kept = probe.cut(text) if request.cut else text
