@@ -25,6 +25,7 @@ from wordsway.lengths.responses import (
     WindowText,
     all_responses,
     response,
+    versions_of,
 )
 from wordsway.maps.attention.kinds import RAF_KIND
 from wordsway.maps.base import FeatureMap
@@ -89,9 +90,8 @@ class RandomMaps:
         text: WindowText,
     ) -> list[Response]:
         """Responses of maps behind one another; the output is the mean of the last rows."""
-        whole, places = text
-        texts = [whole, *(place.edited(whole) for place in places)]
-        return all_responses(places, [self._states(chain, one) for one in texts], compare)
+        states = [self._states(chain, one) for one in versions_of(text)]
+        return all_responses(text[1], states, compare)
 
     def _states(self, chain: Sequence[FeatureMap], text: str) -> TextStates:
         ids, X = self.vectors(text)

@@ -24,6 +24,7 @@ from wordsway.core.errors import InputError
 from wordsway.core.progress import Progress, silent
 from wordsway.core.reading import word_spans
 from wordsway.core.seeds import derive
+from wordsway.lengths.responses import versions_of
 from wordsway.text import corpus
 from wordsway.text.corpora import Text
 
@@ -165,8 +166,7 @@ def hosted_texts(
         if name != "own":
             document, at = surround(case.text, field, longest)
         one = HostedText(case.id, case.edits[0].kind, tuple(document), at, _chosen(case, seed))
-        text, places = one.window(longest)
-        if fits([text, *(place.edited(text) for place in places)]):
+        if fits(versions_of(one.window(longest))):
             hosted.append(one)
             given.add(LEVELS["rewording"](_rewording(case)))
         else:
