@@ -9,6 +9,7 @@ from typing import Any
 
 from wordsway.core.chart import Chart, Curve, Panel, ReferenceLine
 from wordsway.core.errors import InputError, WordswayError
+from wordsway.core.laws import fit_slope
 from wordsway.core.progress import part_of
 from wordsway.engine.provenance import provenance_of
 from wordsway.engine.store import Record, Store
@@ -16,9 +17,10 @@ from wordsway.engine.workers import work
 from wordsway.maps.registry import MAPS
 from wordsway.page.worker import WorkerState, file_event
 from wordsway.paper.figure import OPEN
-from wordsway.paper.sensitivity_curves import CLAIMS, judge_slope, series_slope, theory_curves
+from wordsway.paper.sensitivity_curves import CLAIMS, judge_slope, theory_curves
 from wordsway.studies.cells import Cell
 from wordsway.studies.request import Request
+from wordsway.studies.sweep import LENGTHS
 from wordsway.studies.tables import text_of
 
 #: Limits of one cell: features times rows, and bytes; larger ones need the command line.
@@ -167,14 +169,12 @@ def _outputs(request: Request, store: Store, trials: int) -> list[dict[str, Any]
 
 def claims(requests: list[Request], store: Store, trials: int) -> list[dict[str, str]]:
     """The paper's claim about each map and the slope of log S on log n, judged as in figures."""
-    import pandas
-
     rows = []
     for label, some in by_label(requests).items():
         cells = [(one.n, found) for one in some for found in _outputs(one, store, trials)]
         n, lower = [length for length, _ in cells], [found["lower"] for _, found in cells]
-        drawn = {"sample_seed": [text_of(found) for _, found in cells]}
-        slope = series_slope(pandas.DataFrame({"n": n, "lower": lower} | drawn))
+        texts = [text_of(found) for _, found in cells]
+        slope = fit_slope(n, lower, texts) if len(set(n)) >= LENGTHS else None
         measured = "a slope needs three values of n" if slope is None else f"slope {slope}"
         request, claim, rule, verdict = some[0], "none in the paper", "–", "–"
         if request.map in CLAIMS and request.options.keys() <= {"depth"}:
