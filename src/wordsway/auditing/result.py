@@ -87,7 +87,7 @@ class ModelAudit:
         found = [score.small.score for score in self.kinds if score.small is not None]
         return float(np.mean(found)) if found else None
 
-    @property
+    @cached_property
     def data_sha256(self) -> str:
         """The SHA-256 of the texts and edits that were measured, whatever their order."""
         rows = sorted(
@@ -109,7 +109,7 @@ class ModelAudit:
             return None
         return self._with_levels(self.equal) | {"texts": best["texts"], "works": best["works"]}
 
-    @property
+    @cached_property
     def best_threshold(self) -> dict[str, Any] | None:
         """The threshold with the least sum of both errors, and whether it works."""
         changed, kept = cosines(self.measured)
@@ -119,7 +119,7 @@ class ModelAudit:
         works = separates(self.equal, best)
         return self._with_levels(best) | {"texts": len(changed), "works": works}
 
-    @property
+    @cached_property
     def strict_threshold(self) -> dict[str, Any] | None:
         """The smallest threshold that accepts at most 5 % of the changes; None if there is none."""
         changed, kept = cosines(self.measured)
@@ -128,10 +128,9 @@ class ModelAudit:
 
     def _with_levels(self, found: Threshold) -> dict[str, Any]:
         """A threshold, with the shares of light and of heavy rewordings that it rejects."""
-        shares: dict[str, Any] = json_value(rejected_shares(self.measured, found.threshold))
-        return json_value(found) | shares
+        return vars(found) | rejected_shares(self.measured, found.threshold)
 
-    @property
+    @cached_property
     def closer_changes(self) -> dict[str, int]:
         """The number of changes that move the model less than an edit with the same meaning."""
         return dict(zip(("count", "of", "different"), closer_changes(self.measured), strict=True))
@@ -235,9 +234,9 @@ class Audit(SequenceResult[ModelAudit], items="models", brief="data texts target
         if _labels_sentence(model):
             return verdict(model)
         own = [one for one in self.baselines if one.of in (None, model.name)]
-        unseparated = self._unseparated(model)
-        said = unseparated or verdict(model, own)
-        return f"{said} {self._overlaps(model, APART if not unseparated else 0.0)}".rstrip()
+        if unseparated := self._unseparated(model):
+            return f"{unseparated} {self._overlaps(model, 0.0)}".rstrip()
+        return f"{verdict(model, own)} {self._overlaps(model, APART)}".rstrip()
 
     def _unseparated(self, model: ModelAudit) -> str:
         """Why the texts say nothing about a model: all scores are at 0, or all at 1; "" else."""
@@ -511,7 +510,7 @@ def check_gate(
     for name, floor in floors.items():
         level, _, kind = name.partition(".")
         if level in LABELS:
-            check_labelled([*([] if kind == "all" else [kind])], labelled, name)
+            check_labelled([] if kind == "all" else [kind], labelled, name)
         elif kind not in (*kinds, "all", *([""] if name in LEVELS else [])):
             remedy = "check its name"
             if tuple(kinds) in ((OWN,), (RETRIEVAL,)):

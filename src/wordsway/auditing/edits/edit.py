@@ -13,8 +13,8 @@ from wordsway.auditing.edits.lexicon import AUXILIARIES, SHARED
 from wordsway.core.reading import word_spans
 from wordsway.text.forms import takes_an
 
-#: An edit that changes the meaning ("turning"), preserves it ("keeping"), or a random word.
-Role = Literal["turning", "keeping", "random"]
+#: An edit that changes the meaning ("turning") or preserves it ("keeping").
+Role = Literal["turning", "keeping"]
 #: How much of a text a meaning-preserving edit rewrites: one harmless edit, several at once, 1 to 4
 #: words, most words; "rewording" if it is not known which of the last two it is.
 Strength = Literal["small", "several", "light", "heavy", "rewording"]
