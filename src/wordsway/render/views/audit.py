@@ -286,8 +286,8 @@ def _thresholds(audit: Audit) -> list[b.Block]:
         [
             f"{one.threshold:g}" if at == 0 else "",
             model.name,
-            _share(one.accepted_changes, one.accepted_low, one.accepted_high),
-            _share(one.rejected_rewordings, one.rejected_low, one.rejected_high),
+            percent(one.accepted_changes, one.accepted_low, one.accepted_high),
+            percent(one.rejected_rewordings, one.rejected_low, one.rejected_high),
         ]
         for each in zip(*(model.thresholds for model in models), strict=True)
         for at, (model, one) in enumerate(zip(models, each, strict=True))
@@ -295,7 +295,7 @@ def _thresholds(audit: Audit) -> list[b.Block]:
     lines = [
         b.plain(b.Span(model.name, "bold"), f": {threshold_sentences(model.to_dict())}")
         for model in models
-        if model.best_threshold is not None or model.equal_error is not None
+        if model.best_threshold is not None
     ]
     table = b.Table(columns, rows, shown=100)
     return [b.Fold("Which cosine means “the same”?", [b.soft(ACROSS), *lines, table])]
@@ -343,7 +343,7 @@ def best_sentence(best: Mapping[str, Any]) -> str:
         f"The sum of both errors is smallest at {best['threshold']:.10g}: "
         f"{percent(best['accepted_changes'])} of changes accepted and "
         f"{percent(best['rejected_rewordings'])} of rewordings rejected, "
-        f"{_share(best['sum'], best['sum_low'], best['sum_high'])} in all."
+        f"{percent(best['sum'], best['sum_low'], best['sum_high'])} in all."
     )
 
 
@@ -353,7 +353,7 @@ def strict_sentence(strict: Mapping[str, Any]) -> str:
     levels = _by_level(strict)
     return (
         "The smallest threshold that accepts at most 5 % of these changes is "
-        f"{strict['threshold']:.4g}: {_share(*accepted)} of changes accepted and "
+        f"{strict['threshold']:.4g}: {percent(*accepted)} of changes accepted and "
         f"{percent(strict['rejected_rewordings'])} of rewordings rejected"
         f"{levels and f' ({levels.strip()})'}."
     )
@@ -367,10 +367,6 @@ def closer_sentence(closer: Mapping[str, int]) -> str:
         f"{closer['count']:,} of {closer['of']:,} changes move the model less than an edit that "
         f"preserves the meaning{which}; at most ten are shown"
     )
-
-
-def _share(share: float, low: float, high: float) -> str:
-    return f"{percent(share)} ({100 * low:.0f}–{100 * high:.0f})"
 
 
 def _flips(audit: Audit) -> list[b.Block]:
@@ -479,8 +475,9 @@ def _numbers(audit: Audit) -> list[b.Block]:
     return [b.Fold(title, [few, table], open=not labels)] if rows else []
 
 
-def percent(share: float | None) -> str:
-    return whole_percent(None if share is None else 100 * share)
+def percent(share: float | None, *ends: float) -> str:
+    """A share in percent, with its interval."""
+    return whole_percent(None if share is None else 100 * share, *(100 * end for end in ends))
 
 
 def _layers(score: LevelScore) -> str:
@@ -492,26 +489,24 @@ def _layers(score: LevelScore) -> str:
 
 def _spots(audit: Audit, model: ModelAudit) -> b.Fold:
     """Triples: a text, its change, and an edit that preserves the meaning and is further away."""
+
+    def change(spot: BlindSpot) -> b.Cell:
+        return (*_in_place(spot), b.Span(f"  {spot.kind}", "soft"))
+
+    def keeping(spot: BlindSpot) -> b.Cell:
+        return (spot.keeping_text, b.Span(f"  {spot.keeping}", "soft"))
+
     columns = [
-        b.Column("the change", "prose"),
-        b.Column("distance"),
-        b.Column("the same meaning, further away", "prose"),
-        b.Column("distance"),
-        b.Column("ratio"),
-    ]
-    rows = [
-        (
-            (*_in_place(found), b.Span(f"  {found.kind}", "soft")),
-            small(found.change),
-            (found.keeping_text, b.Span(f"  {found.keeping}", "soft")),
-            small(found.keeping_change),
-            f"{found.ratio:.1f}" if found.ratio < 1000 else "≥ 1000",
-        )
-        for found in model.blind_spots
+        b.Column("the change", "prose", cell=change),
+        b.Column("distance", cell=lambda spot: small(spot.change)),
+        b.Column("the same meaning, further away", "prose", cell=keeping),
+        b.Column("distance", cell=lambda spot: small(spot.keeping_change)),
+        b.Column("ratio", cell=lambda spot: f"{spot.ratio:.1f}" if spot.ratio < 1000 else "≥ 1000"),
     ]
     closer = closer_sentence(model.closer_changes)
     counted = b.plain(f"{closer}{'; edits.csv has all' if audit.files else ''}:")
-    return b.Fold(f"blind spots of {model.name}", [counted, b.Table(columns, rows, shown=SPOTS)])
+    table = b.table_of(model.blind_spots, columns, shown=SPOTS)
+    return b.Fold(f"blind spots of {model.name}", [counted, table])
 
 
 def _in_place(edit: Edit | BlindSpot) -> list[b.Inline]:
@@ -524,9 +519,9 @@ def _ranks(audit: Audit) -> list[b.Block]:
         [
             model.name,
             one.kind,
-            ROLE_NAMES.get(one.role, one.role),
+            ROLE_NAMES[one.role],
             f"{one.queries:,}",
-            _share(one.stays, one.stays_low, one.stays_high),
+            percent(one.stays, one.stays_low, one.stays_high),
             percent(one.first_stays),
             f"{one.first_rank:g}",
         ]
@@ -560,21 +555,12 @@ def _ranks(audit: Audit) -> list[b.Block]:
 def _same(model: ModelAudit) -> b.Table:
     """Queries whose top ten a change of meaning changes least, with their first document."""
     columns = [
-        b.Column("query and its edit", "prose"),
-        b.Column("top ten stays"),
-        b.Column("first document", "prose"),
-        b.Column("rank after"),
+        b.Column("query and its edit", "prose", cell=lambda move: _in_place(move.edit)),
+        b.Column("top ten stays", cell=lambda move: percent(move.stays)),
+        b.Column("first document", "prose", cell=lambda move: shortened(move.first, DOCUMENT)),
+        b.Column("rank after", cell=lambda move: f"{move.first_rank:,}"),
     ]
-    rows = [
-        (
-            _in_place(move.edit),
-            percent(move.stays),
-            shortened(move.first, DOCUMENT),
-            f"{move.first_rank:,}",
-        )
-        for move in same_answers(model.moves)
-    ]
-    return b.Table(columns, rows)
+    return b.table_of(same_answers(model.moves), columns)
 
 
 def _examples(audit: Audit) -> b.Table:
@@ -586,7 +572,7 @@ def _examples(audit: Audit) -> b.Table:
     names = LABEL_ROLES if audit.target == "logits" else ROLE_NAMES
     columns = [b.Column("kind", "text"), b.Column("", "text"), b.Column("edit", "prose")]
     rows = [
-        (kind, names.get(edit.role, edit.role), _in_place(edit))
+        (kind, names[edit.role], _in_place(edit))
         for kind, edits in found.items()
         for edit in edits[:EXAMPLES]
     ]
