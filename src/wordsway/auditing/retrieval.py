@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -139,18 +138,17 @@ def embedded(
     probe = encoder.probe
     twin = "" if probe.options.twin is None else f"-twin-{probe.options.twin}"
     cache = Cache(probe.files.digest[:32], f"pooled-{probe.pooling}{twin}")
-    keys = [hashlib.sha256(text.encode("utf-8", "replace")).hexdigest() for text in documents]
-    found = {key: rows[0] for key, rows in cache.read(keys).items()}
-    missing = [number for number, key in enumerate(keys) if key not in found]
+    found = cache.read(documents)
+    missing = [text for text in documents if text not in found]
+    limit = min(probe.limit or 512, 512)
     for start in range(0, len(missing), SHARD):
         some = missing[start : start + SHARD]
-        limit = min(probe.limit or 512, 512)
-        vectors = _last(encoder, [probe.cut(documents[number], limit) for number in some])
-        fresh = {keys[n]: v.numpy() for n, v in zip(some, vectors.float(), strict=True)}
-        cache.write({key: vector[None] for key, vector in fresh.items()})
+        vectors = _last(encoder, [probe.cut(text, limit) for text in some]).float()
+        fresh = dict(zip(some, vectors[:, None].numpy(), strict=True))
+        cache.write(fresh)
         found |= fresh
         progress("embedding documents", start + len(some), len(missing))
-    return unit(torch.from_numpy(np.stack([found[key] for key in keys])).double())
+    return unit(torch.from_numpy(np.concatenate([found[text] for text in documents])).double())
 
 
 def _last(encoder: AnyEncoder, texts: Sequence[str]) -> torch.Tensor:

@@ -8,11 +8,12 @@ refused, reported and computed again. Nothing is ever unpickled.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import logging
 import os
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,20 +29,20 @@ SUFFIX = ".npz"
 
 
 class Cache:
-    """A folder of float32 matrices, one per text, named by the SHA-256 of the text."""
+    """A folder of float32 matrices, one per text; files have the SHA-256 of the texts."""
 
     def __init__(self, *path: str) -> None:
         self.folder = home() / "embeddings" / f"v{VERSION}" / Path(*path)
         self.index: dict[str, Path] = {}
         self.seen: set[Path] = set()
 
-    def read(self, keys: Sequence[str]) -> dict[str, np.ndarray]:
-        """The matrices that are here, checked."""
+    def read(self, texts: Sequence[str]) -> dict[str, np.ndarray]:
+        """The matrices that are here by their texts, checked."""
         self._scan()
-        by_file: dict[Path, list[str]] = {}
-        for key in keys:
-            if key in self.index:
-                by_file.setdefault(self.index[key], []).append(key)
+        by_file: dict[Path, dict[str, str]] = {}
+        for text in texts:
+            if (key := _key(text)) in self.index:
+                by_file.setdefault(self.index[key], {})[text] = key
         found: dict[str, np.ndarray] = {}
         for path, here in by_file.items():
             try:
@@ -51,10 +52,10 @@ class Cache:
         return found
 
     def write(self, matrices: Mapping[str, np.ndarray]) -> None:
-        """Keep the matrices; a disk that refuses is reported, and costs only speed."""
+        """Keep the matrices of texts; a disk that refuses is reported, and costs only speed."""
         if not matrices:
             return
-        arrays: dict[str, Any] = dict(matrices)
+        arrays: dict[str, Any] = {_key(text): rows for text, rows in matrices.items()}
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             with (
@@ -71,10 +72,10 @@ class Cache:
                 reason,
             )
 
-    def oldest(self, keys: Sequence[str]) -> float:
+    def oldest(self, texts: Iterable[str]) -> float:
         """The time (since the epoch) at which the oldest of these matrices was stored."""
         times = [time.time()]
-        for path in {self.index[key] for key in keys if key in self.index}:
+        for path in {self.index[key] for key in map(_key, texts) if key in self.index}:
             with contextlib.suppress(OSError):
                 times.append(path.stat().st_mtime)
         return min(times)
@@ -107,10 +108,14 @@ class Cache:
             os.replace(path, path.with_suffix(".refused"))
 
 
-def _read(path: Path, keys: Sequence[str]) -> dict[str, np.ndarray]:
-    """Some matrices of a file; reading an array to its end compares its checksum."""
+def _key(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _read(path: Path, keys: Mapping[str, str]) -> dict[str, np.ndarray]:
+    """The matrices of texts with these keys; reading an array to its end compares its checksum."""
     with np.load(path, allow_pickle=False) as file:
-        found = {key: file[key] for key in keys}
+        found = {text: file[key] for text, key in keys.items()}
     if any(rows.dtype != np.float32 or rows.ndim != 2 for rows in found.values()):
         raise ValueError("an array is not a float32 matrix")
     return found

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
@@ -107,21 +106,18 @@ class Embedder:
             if self.cached
             else None
         )
-        keys = [hashlib.sha256(text.encode("utf-8", "replace")).hexdigest() for text in texts]
-        found = cache.read(keys) if cache else {}
-        missing = list(dict.fromkeys(key for key in keys if key not in found))
-        by_key = dict(zip(keys, texts, strict=True))
+        found = cache.read(texts) if cache else {}
+        missing = list(dict.fromkeys(text for text in texts if text not in found))
         for start in range(0, len(missing), SHARD):
             some = missing[start : start + SHARD]
-            fresh = dict(zip(some, self._run([by_key[key] for key in some], alone), strict=True))
+            fresh = dict(zip(some, self._run(some, alone), strict=True))
             if cache:
                 cache.write(fresh)
             found |= fresh
+        rows = [found[text] for text in texts]
         if padded or alone:
-            return [found[key] for key in keys]
-        return [
-            found[key][: tokens.count] for key, tokens in zip(keys, self.tokens(texts), strict=True)
-        ]
+            return rows
+        return [one[: read.count] for one, read in zip(rows, self.tokens(texts), strict=True)]
 
     def _run(self, texts: Sequence[str], alone: bool) -> list[np.ndarray]:
         tokens = self.tokens(texts)

@@ -163,7 +163,7 @@ class Endpoint:
         """What `encode` would send; nothing is sent."""
         distinct = list(dict.fromkeys(texts))
         stored = self._stored(distinct)
-        missing = [text for text in distinct if _key(text) not in stored]
+        missing = [text for text in distinct if text not in stored]
         characters = sum(map(len, missing))
         tokens = math.ceil(characters / CHARACTERS_PER_TOKEN)
         return EndpointForecast(len(missing), characters, tokens, len(distinct) - len(missing))
@@ -174,7 +174,7 @@ class Endpoint:
         if not distinct:
             raise InputError("at least one text", "none", "pass a list of texts")
         found = self._stored(distinct)
-        missing = [text for text in distinct if _key(text) not in found]
+        missing = [text for text in distinct if text not in found]
         if self.max_texts is not None and self.sent + len(missing) > self.max_texts:
             raise InputError(
                 f"at most {self.max_texts:,} texts to send (max_texts)",
@@ -184,13 +184,13 @@ class Endpoint:
         if self.fresh:
             self._cache.clear()
             self.fresh = False
-        self._check_model([text for text in distinct if _key(text) in found], found)
+        self._check_model({text: found[text] for text in distinct if text in found})
         batches = [missing[at : at + self.batch] for at in range(0, len(missing), self.batch)]
         done = 0
         with ThreadPoolExecutor(self.concurrency) as pool:
             try:
                 for sent, vectors in pool.map(lambda some: (some, self._ask(some)), batches):
-                    fresh = dict(zip(map(_key, sent), vectors[:, None], strict=True))
+                    fresh = dict(zip(sent, vectors[:, None], strict=True))
                     self._cache.write(fresh)
                     found |= fresh
                     self._fetched |= fresh.keys()
@@ -206,23 +206,22 @@ class Endpoint:
                 f"{self.name} gave vectors of different lengths ({sorted(lengths)}): has its model "
                 f"changed? Pass --fresh (fresh=True in Python) to send all texts again"
             )
-        return np.concatenate([found[_key(text)] for text in texts]).astype(np.float64)
+        return np.concatenate([found[text] for text in texts]).astype(np.float64)
 
     def _stored(self, texts: Sequence[str]) -> dict[str, np.ndarray]:
-        return {} if self.fresh else self._cache.read([_key(text) for text in texts])
+        return {} if self.fresh else self._cache.read(texts)
 
-    def _check_model(self, texts: Sequence[str], found: dict[str, np.ndarray]) -> None:
+    def _check_model(self, found: dict[str, np.ndarray]) -> None:
         """Send a few stored texts again; refuse if the server's vectors differ from the stored."""
         if time.monotonic() - self._last_answer > CHECK_AFTER:
             self._same_model = False
             self._fetched.clear()
-        old = [text for text in texts if _key(text) not in self._fetched]
+        old = [text for text in found if text not in self._fetched]
         if not old:
             return
-        keys = [_key(text) for text in old]
         if not self._same_model:
             some = old[:: -(-len(old) // CHECKED)]
-            stored = np.concatenate([found[_key(text)] for text in some]).astype(np.float64)
+            stored = np.concatenate([found[text] for text in some]).astype(np.float64)
             now = self._ask(some)
             apart = math.inf
             if now.shape == stored.shape:
@@ -231,13 +230,13 @@ class Endpoint:
             if not apart <= SAME_MODEL:
                 raise EndpointError(
                     f"{self.name} returns other vectors than those stored since "
-                    f"{_date(self._cache.oldest(keys))} (relative distance {apart:.2g}): its model "
+                    f"{_date(self._cache.oldest(old))} (relative distance {apart:.2g}): its model "
                     "has changed. Pass --fresh (fresh=True in Python) to remove the stored vectors "
                     "and send all texts again"
                 )
             self._same_model = True
         self.stored += len(old)
-        self.oldest = min(self.oldest, self._cache.oldest(keys))
+        self.oldest = min(self.oldest, self._cache.oldest(old))
 
     # ---------------------------------------------------------------------------------- requests
 
@@ -369,10 +368,6 @@ def _date(seconds: float) -> str:
     '1970-01-01T00:00:00Z'
     """
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
-
-
-def _key(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _retry_after(header: str | None) -> float:
