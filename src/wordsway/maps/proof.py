@@ -189,8 +189,6 @@ def prove(
     if isinstance(phi, Attention) and not phi.one_matrix:
         return _heads(phi, sample, rows, radius, slack)
     layers = _Layers.of(phi, sample)
-    if layers is None:
-        raise _not_covered(phi)
     inputs = _text(layers.attention, sample) | {"W": layers.attention.weight}
     claims = _Attention(layers, sample, radius, slack).claims(rows)
     return write_proof(phi.describe(), _about("attention", layers), inputs, claims, radius)
@@ -244,8 +242,7 @@ class _Layers(NamedTuple):
     scores: str
 
     @classmethod
-    def of(cls, phi: FeatureMap, sample: Sample) -> _Layers | None:
-        """None where the verifier does not know the map."""
+    def of(cls, phi: FeatureMap, sample: Sample) -> _Layers:
         read_out: str | int = "all"
         inner = phi
         if isinstance(inner, ReadOut):
@@ -258,7 +255,7 @@ class _Layers(NamedTuple):
         front = inner.norm if isinstance(inner, NormedText) else None
         inner = inner.inner if isinstance(inner, NormedText) else inner
         if not isinstance(inner, Attention) or not inner.one_matrix:
-            return None
+            raise _not_covered(phi)
         kinds = (("softmax", SoftmaxBounds), ("relu", ReluBounds), ("sigmoid", SigmoidBounds))
         known = [name for name, kind in kinds if isinstance(inner.function.bounds, kind)]
         scores = "sink" if inner.function.scores.sink else known[0] if known else None
@@ -266,7 +263,7 @@ class _Layers(NamedTuple):
         unknown = read_out != "all" and (normed or scores == "sigmoid")
         unknown |= scores == "sigmoid" and (outer is not None or (residual and front is not None))
         if scores is None or unknown:
-            return None
+            raise _not_covered(phi)
         return cls(phi, read_out, outer, residual, front, inner, scores)
 
 
