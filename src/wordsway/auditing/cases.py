@@ -471,7 +471,7 @@ def _from_pairs(
     needed, added = {"turning", "keeping"}, KEEPING
     if unpaired:
         needed = set() if kinds is None else {"turning"}
-        own = {row.kind.lower() for row in table.pairs}
+        own = {row.kind for row in table.pairs}
         added = tuple(kind for kind in KEEPING if kind not in own)
     by_text: dict[str, list[PairRow]] = {}
     for row in table.pairs:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from wordsway.auditing.scores import Measured, intervals
+from wordsway.auditing.scores import Measured, Share, intervals
 
 
 @dataclass(frozen=True)
@@ -37,16 +37,6 @@ class FlipScore:
         if what == "flips":
             return Share(self.texts, self.flips, self.low, self.high)
         return Share(self.texts, 1 - self.flips, 1 - self.high, 1 - self.low)
-
-
-@dataclass(frozen=True)
-class Share:
-    """A share of texts with its 95 % interval, as a gate compares it."""
-
-    texts: int
-    score: float
-    low: float
-    high: float
 
 
 def flip_scores(

@@ -18,7 +18,7 @@ import numpy as np
 
 from wordsway.auditing.blind_spots import BlindSpot, closer_changes
 from wordsway.auditing.differences import Difference, difference
-from wordsway.auditing.flips import FlipScore, Share
+from wordsway.auditing.flips import FlipScore
 from wordsway.auditing.retrieval import RankMove, Retrieval, same_answers
 from wordsway.auditing.scores import (
     FEW,
@@ -28,6 +28,7 @@ from wordsway.auditing.scores import (
     Measured,
     OverlapBin,
     Score,
+    Share,
     cosines,
     median_cosine,
 )
@@ -247,9 +248,9 @@ class Audit(SequenceResult[ModelAudit], items="models", brief="data texts target
         if not self.baselines or mine is None or not (floor or all(s.high >= 1 for s in known)):
             return ""
         return (
-            f"scores {mine.score:.2f} ({mine.low:.2f} to {mine.high:.2f}), and the intervals of "
-            f"all models and baselines include {0 if floor else 1}: this table cannot separate "
-            "models." + ("" if mine.texts >= FEW else f" {MORE_TEXTS}")
+            f"scores {mine:.2f}, and the intervals of all models and baselines include "
+            f"{0 if floor else 1}: this table cannot separate models."
+            + ("" if mine.texts >= FEW else f" {MORE_TEXTS}")
         )
 
     def _overlaps(self, model: ModelAudit, apart: float) -> str:
@@ -432,8 +433,8 @@ def _few_sentence(model: ModelAudit, baselines: Sequence[ModelAudit]) -> str:
         does = "reacts more to the change than to a harmless edit"
     others = _range(level, baselines)
     return (
-        f"{does} in {score.score:.2f} ({score.low:.2f} to {score.high:.2f}) of comparisons on "
-        f"{count(score.texts, 'text')}{f' ({others})' if others else ''}. {MORE_TEXTS}"
+        f"{does} in {score:.2f} of comparisons on {count(score.texts, 'text')}"
+        f"{f' ({others})' if others else ''}. {MORE_TEXTS}"
     )
 
 
@@ -555,22 +556,20 @@ def below(
                 f"have texts (levels: {levels}), or add texts with such edits"
             )
         elif score.score < floor:
-            found = f"{score.score:.3f} ({score.low:.3f} to {score.high:.3f})"
-            yield f"{model.name}: {where} {found} is below {floor:g}"
+            yield f"{model.name}: {where} {score:.3f} is below {floor:g}"
 
 
 def passed(floors: Mapping[str, float], models: Sequence[ModelAudit]) -> Iterator[str]:
     """Yield one line for every score that is not below its floor."""
     for model, where, floor, score in _gated(floors, models):
         if score is not None and score.score >= floor:
-            found = f"{score.score:.3f} ({score.low:.3f} to {score.high:.3f})"
             texts = count(score.texts, "text")
-            yield f"gate passed: {model.name}: {where} {found} ≥ {floor:g} ({texts})"
+            yield f"gate passed: {model.name}: {where} {score:.3f} ≥ {floor:g} ({texts})"
 
 
 def _gated(
     floors: Mapping[str, float], models: Sequence[ModelAudit]
-) -> Iterator[tuple[ModelAudit, str, float, LevelScore | Share | None]]:
+) -> Iterator[tuple[ModelAudit, str, float, Share | None]]:
     """Yield the model, the level and kind, the floor and the score; None if it has no texts."""
     for model in models:
         for name, floor in floors.items():
@@ -581,11 +580,8 @@ def _gated(
                 every = [one.kind for one in model.flips if f"{one.should}s" == level]
             chosen = [kind] if kind != "all" else [one for one in every if one not in own]
             for one in chosen:
-                score: LevelScore | Share | None
-                if level in LABELS:
-                    flip = model.flip(one)
-                    score = None if flip is None else flip.share(level)
-                else:
-                    score = model.score(level, one or None)
+                score: Share | None = model.score(level, one or None)
+                if level in LABELS and (flip := model.flip(one)) is not None:
+                    score = flip.share(level)
                 if score is not None or kind != "all":
                     yield model, f"{level}.{one}" if one else level, floor, score

@@ -92,8 +92,21 @@ class Score(NamedTuple):
 
 
 @dataclass(frozen=True)
-class LevelScore:
-    """The score of one level with its 95 % interval over ``texts``.
+class Share:
+    """A share of comparisons, or of texts, with its 95 % interval over ``texts``."""
+
+    texts: int
+    score: float
+    low: float
+    high: float
+
+    def __format__(self, digits: str) -> str:
+        return f"{self.score:{digits}} ({self.low:{digits}} to {self.high:{digits}})"
+
+
+@dataclass(frozen=True)
+class LevelScore(Share):
+    """The score of one level.
 
     ``overlap`` is the median overlap of the meaning-preserving edits with their texts. ``layers``
     are the scores of layers 0 … L by the cosine distance of pooled states. ``heard`` is the first
@@ -101,10 +114,6 @@ class LevelScore:
     one that does; None if there is no such layer.
     """
 
-    texts: int
-    score: float
-    low: float
-    high: float
     overlap: float
     layers: tuple[Score, ...]
 
