@@ -85,15 +85,15 @@ class CallableMap(FeatureMap):
     def view(self, sample: Sample, dtype: torch.dtype | None = None) -> View:
         X = sample.X.to(self.device, self.dtype)
         view = CallableView(self, X)
-        self._refuse_random(X)
+        self._refuse_random(X, view.before)
         self._refuse_constant(X)
         return view
 
-    def _refuse_random(self, X: torch.Tensor) -> None:
+    def _refuse_random(self, X: torch.Tensor, before: torch.Tensor) -> None:
         """A map with two values at one text has no S."""
         with torch.no_grad():
-            first, second = (self._call(X[None]).clone() for _ in range(2))
-        if not torch.equal(first, second):
+            again = self.features(X[None], X.dtype).flatten(1)
+        if not torch.equal(before, again):
             raise InputError(
                 "the same features whenever the same text is passed",
                 "two different ones",
@@ -130,10 +130,10 @@ class CallableView(RowView):
         with torch.no_grad():
             # A copy, too: a function may return the same buffer every time.
             features = phi.features(X[None], X.dtype).clone()
-        self._features = features.flatten(1)
+        self.before = features.flatten(1)
         self.rows_before = features[0]
-        self.norm = nonzero_norm(float(self._features.norm()), phi.name)
-        self.bytes_per_point = 8 * (X.numel() + self._features.numel()) * X.itemsize
+        self.norm = nonzero_norm(float(self.before.norm()), phi.name)
+        self.bytes_per_point = 8 * (X.numel() + self.before.numel()) * X.itemsize
 
     def moved(self, rows: torch.Tensor, delta: torch.Tensor) -> torch.Tensor:
         """Features (B, p) of the text with row ``rows[b]`` moved by ``delta[b]``."""
@@ -142,12 +142,12 @@ class CallableView(RowView):
         return self._map.features(self.X + moved, self.X.dtype).flatten(1)
 
     def traced(self, rows: torch.Tensor, delta: torch.Tensor) -> torch.Tensor:
-        change = self.moved(rows, delta) - self._features
+        change = self.moved(rows, delta) - self.before
         return (change * change).sum(1) / self.norm**2
 
     def moving(self, bases: torch.Tensor) -> Moving:
         def moved(rows: torch.Tensor, delta: torch.Tensor) -> DenseRows:
-            changes = (self.moved(rows, delta) - self._features).reshape(-1, *bases.shape[1:])
+            changes = (self.moved(rows, delta) - self.before).reshape(-1, *bases.shape[1:])
             return DenseRows(rows, changes, bases)
 
         return moved
