@@ -20,8 +20,8 @@ from wordsway.core.result import Result
 from wordsway.engine.job import Job
 from wordsway.engine.store import Store
 from wordsway.engine.tables import export, without_facts
-from wordsway.intervals import CONVERGED, not_converged_line
-from wordsway.studies.tables import cells_frame
+from wordsway.intervals import not_converged_line
+from wordsway.studies.tables import cells_frame, not_converged
 from wordsway.studies.texts import TextOptions
 
 if TYPE_CHECKING:
@@ -223,11 +223,10 @@ class GridFigure(Figure["pandas.DataFrame"]):
 
     def note(self, data: pandas.DataFrame) -> str:
         """The number of searches that a longer one might improve; a study may have no searches."""
-        status = data.get("status", data["key"].iloc[:0]).dropna()
-        loose = int((status != CONVERGED).sum())
-        if not loose:
+        if not (loose := int(not_converged(data).sum())):
             return ""
-        return f"{not_converged_line(loose, len(status), 'effort 4', certified=True)}."
+        searches = int(data["status"].notna().sum())
+        return f"{not_converged_line(loose, searches, 'effort 4', certified=True)}."
 
     @abstractmethod
     def explain(self, frame: pandas.DataFrame, trials: int) -> str:

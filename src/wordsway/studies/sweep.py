@@ -17,11 +17,10 @@ from wordsway.engine.function import stop_in_worker
 from wordsway.engine.run import Machines, Tally, run_jobs, shard_of
 from wordsway.engine.store import Store
 from wordsway.engine.tables import export, without_facts, writable
-from wordsway.intervals import CONVERGED
 from wordsway.studies.functions import function_jobs
 from wordsway.studies.pairing import Trials, paired_differences, variance_components
 from wordsway.studies.spec import Study, load_study
-from wordsway.studies.tables import cells_frame, setting_columns, texts_of
+from wordsway.studies.tables import cells_frame, not_converged, setting_columns, texts_of
 
 if TYPE_CHECKING:
     import pandas
@@ -57,7 +56,7 @@ class Sweep(Result, brief="folder"):
     @property
     def not_converged(self) -> int:
         """The number of searches that a longer one (``effort``) might improve."""
-        return int(_not_converged(self.cells).sum())
+        return int(not_converged(self.cells).sum())
 
     def to_dict(self) -> dict[str, Any]:
         paired = self.study.pair_by and not self.cells.empty
@@ -184,18 +183,9 @@ class Sweep(Result, brief="folder"):
             measured=frame.get("measured", names).fillna(names),
             value=error.where(learns, frame["lower"]).astype(float),
             upper=frame["upper"].astype(float).mask(learns),
-            loose=_not_converged(frame),
+            loose=not_converged(frame),
         )
         return values, settings
-
-
-def _not_converged(cells: pandas.DataFrame) -> pandas.Series[bool]:
-    """Which cells have a search that did not converge; a function's numbers have none."""
-    import pandas
-
-    if "status" not in cells:
-        return pandas.Series(False, cells.index)
-    return cells["status"].notna() & (cells["status"] != CONVERGED)
 
 
 def _law(cells: pandas.DataFrame) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from wordsway.engine.store import Record, Store
 from wordsway.engine.tables import FACTS
+from wordsway.intervals import CONVERGED
 from wordsway.studies.functions import rows_of
 from wordsway.studies.texts import TextOptions
 
@@ -113,6 +114,15 @@ def texts_of(cells: pandas.DataFrame) -> list[Any] | None:
         return None
     seeds = cells["sample_seed"].astype(object)
     return (cells["text_id"].fillna(seeds) if "text_id" in cells else seeds).tolist()
+
+
+def not_converged(cells: pandas.DataFrame) -> pandas.Series[bool]:
+    """Which cells have a search that did not converge; a function's numbers have none."""
+    import pandas
+
+    if "status" not in cells:
+        return pandas.Series(False, cells.index)
+    return cells["status"].notna() & (cells["status"] != CONVERGED)
 
 
 def setting_columns(frame: pandas.DataFrame) -> list[str]:
