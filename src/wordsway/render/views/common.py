@@ -37,7 +37,7 @@ def provenance(result: Result, more: Mapping[str, str] | None = None) -> dict[st
             if name not in ("model", "name") and value is not None
         }
     facts |= more or {}
-    known = result.to_dict()
+    known = {} if hasattr(result, "versions") else result.to_dict()
     for name, spell in _FACTS.items():
         value = getattr(result, name, known.get(name))
         if value is not None:

@@ -31,23 +31,25 @@ LABELS = {"S": "word sensitivity S", "error": "error after the change"}
 
 def sweep_view(result: Sweep) -> b.ResultView:
     tables = ", ".join(str(path) for path in result.tables)
-    searches = []
+    means, searches = result.means(), []
     if loose := result.not_converged:
         certified, total = bool(result.cells["upper"].notna().any()), len(result.cells)
         said = not_converged_line(loose, total, "effort = 4 in the grid", certified=certified)
         searches.append(b.soft(said))
+    else:
+        means = means.drop(columns="not_converged", errors="ignore")
     return b.ResultView(
         "Sweep",
         [
             b.headline(f"{result.study.name}, means over trials{_part(result)}"),
-            frame_table(_means(result), shown=30),
+            frame_table(means, shown=30),
             *searches,
             *_comparisons(result),
             b.soft(tally_line(result.tally, result.folder / "store")),
             b.source(f"tables: {tables}"),
         ],
         provenance(result),
-        lambda: _chart(result),
+        lambda: _chart(result.study.name, means),
     )
 
 
@@ -55,18 +57,6 @@ def _part(result: Sweep) -> str:
     """The number of cells behind a table, where some are missing."""
     tally = result.tally
     return "" if result.complete else f": {tally.stored:,} of {tally.total:,} cells"
-
-
-def _means(result: Sweep) -> pandas.DataFrame:
-    table = result.means()
-    return table if result.not_converged else table.drop(columns="not_converged", errors="ignore")
-
-
-def _curved_line(bent: int, count: int) -> str:
-    return (
-        f"line_p < {CURVED:g} in {bent} of {count} rows (1 in 20 by chance): log S is not a line "
-        "in log n there; slope is an average over these n, not a rate"
-    )
 
 
 def _laws_note(slopes: pandas.DataFrame) -> str | None:
@@ -96,7 +86,10 @@ def _comparisons(result: Sweep) -> Iterator[b.Block]:
         yield b.headline(f"slopes of attained log S on log n{_part(result)}")
         yield _table(found, "certified")
         if bent := int((found["line_p"] < CURVED).sum()):
-            yield b.warning(_curved_line(bent, len(found)))
+            yield b.warning(
+                f"line_p < {CURVED:g} in {bent} of {len(found)} rows (1 in 20 by chance): log S is "
+                "not a line in log n there; slope is an average over these n, not a rate"
+            )
         if note := _laws_note(found):
             yield b.soft(note)
 
@@ -136,12 +129,10 @@ def tally_line(tally: Tally, store: object) -> str:
     return f"{', '.join(parts)}, of {tally.total:,}; {spent}; stored in {store}"
 
 
-def _chart(result: Sweep) -> Chart | None:
+def _chart(name: str, table: pandas.DataFrame) -> Chart | None:
     """Means over trials against n, one curve per setting; one panel for S and one for errors."""
-    table = result.means()
     if table.empty or "n" not in table:
         return None
-    name = result.study.name
     panels = [_panel(name, str(what), rows) for what, rows in table.groupby("measured")]
     return Chart(panels, shared_key=max(len(panel.curves) for panel in panels) > 4)
 
