@@ -51,8 +51,8 @@ class WordChangeEvaluator(BaseEvaluator):
         if self.data is not None:
             how["data"] = self.data
         found = audit(model, kinds=self.kinds, **how)
-        levels = {kind.kind: kind.levels.get(found.level) for kind in found.models[0].kinds}
-        measured = {kind: level for kind, level in levels.items() if level is not None}
+        kinds = [one for one in found.models[0].kinds if found.level in one.levels]
+        measured = {one.kind: one.levels[found.level] for one in kinds}
         scores = {kind: level.score for kind, level in measured.items()}
         scores["mean"] = mean(scores.values())
         for kind, level in measured.items():
