@@ -122,11 +122,11 @@ def retrieval(moves: Sequence[RankMove]) -> tuple[Retrieval, ...]:
     return tuple(found)
 
 
-def same_answers(moves: Sequence[RankMove], count: int = 10) -> tuple[RankMove, ...]:
-    """Return the queries with a changed meaning whose top ten stays most."""
+def same_answers(moves: Sequence[RankMove]) -> tuple[RankMove, ...]:
+    """Return the ten queries with a changed meaning whose top ten stays most."""
     changed = [move for move in moves if move.edit.role == "turning"]
     changed.sort(key=lambda move: (-move.stays, move.first_rank))
-    return tuple(distinct(changed, lambda move: move.edit, count))
+    return tuple(distinct(changed, lambda move: move.edit, 10))
 
 
 def embedded(

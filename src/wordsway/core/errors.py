@@ -27,11 +27,11 @@ class InputError(WordswayError, ValueError):
         super().__init__(f"expected {expected}, got {self.got}: {remedy}")
 
 
-def _one_line(text: str, limit: int = 160) -> str:
-    """``text`` without line breaks, cut to ``limit``: an array's repr has many lines."""
+def _one_line(text: str) -> str:
+    """``text`` without line breaks, cut to 160 characters: an array's repr has many lines."""
     text = " ".join(text.split()) if "\n" in text else text
     text = text or "''"
-    return text if len(text) <= limit else f"{text[: limit - 2]} …"
+    return text if len(text) <= 160 else f"{text[:158]} …"
 
 
 def positive(name: str, value: object) -> int:

@@ -298,20 +298,20 @@ def with_vectors(found: AnyModel, verb: str) -> TextEncoder:
     )
 
 
-def black_box(given: Any, name: str | None = None) -> TextEncoder:
+def black_box(given: Any) -> TextEncoder:
     """An encoder of whatever encodes texts (see the table above).
 
-    >>> black_box(lambda texts: [[1.0] for text in texts], name="constant").describe()
-    {'name': 'constant', 'type': 'function'}
+    >>> black_box(lambda texts: [[1.0] for text in texts]).describe()
+    {'name': 'function', 'type': 'function'}
     """
     if isinstance(given, TextEncoder):
         return given
     for method, kind in METHODS.items():
         found = getattr(given, method, None)
         if callable(found) and not isinstance(given, type):
-            return BlackBox(name or _name_of(given), kind, _method(given, method))
+            return BlackBox(_name_of(given), kind, _method(given, method))
     if callable(given) and not isinstance(given, type | torch.nn.Module):
-        return BlackBox(name or _name_of(given), "function", given)
+        return BlackBox(_name_of(given), "function", given)
     for method in ("predict_proba", "decision_function", "predict"):
         if callable(getattr(given, method, None)) and not isinstance(given, type):
             raise InputError(

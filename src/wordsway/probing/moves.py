@@ -178,13 +178,14 @@ def profiles(
     return rows
 
 
-def noise_blocks(blocks: Blocks, seed: int, draws: int = NOISE_DRAWS) -> list[list[torch.Tensor]]:
+def noise_blocks(blocks: Blocks, seed: int) -> list[list[torch.Tensor]]:
     """For each word Gaussian blocks (m, d) as long as Δ may be."""
     embeds = blocks.encoded.embeds
     found = []
     for place, word in enumerate(blocks.words):
         noise = generator(seed, "noise", word.index)
-        block = torch.randn(draws, len(word.rows), embeds.shape[1], generator=noise).to(embeds)
+        size = NOISE_DRAWS, len(word.rows), embeds.shape[1]
+        block = torch.randn(size, generator=noise).to(embeds)
         block *= (blocks.radius[place] / block.flatten(1).norm(dim=1))[:, None, None]
         found.append(list(block))
     return found
