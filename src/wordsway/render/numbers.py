@@ -16,13 +16,13 @@ def number(value: float | None) -> str:
     return "–" if value is None or math.isnan(value) else f"{value:#.4g}".removesuffix(".")
 
 
-def at_least(value: float | None) -> str:
+def at_least(value: float | None, digits: int = 4) -> str:
     """Four digits, rounded down, for the lower end of an interval; – for a missing value.
 
     >>> at_least(1.23459), at_least(0.0), at_least(None)
     ('1.234', '0.000', '–')
     """
-    return _towards(value, 4, ROUND_FLOOR)
+    return _towards(value, digits, ROUND_FLOOR)
 
 
 def at_most(value: float | None, digits: int = 4) -> str:
