@@ -90,7 +90,7 @@ class AuditOptions:
     should_stay: list[str] | None = opt.option(
         None,
         "With --target logits: a kind of edit that should not change the label. Replaces the "
-        "default, names, numbers and units; edits that preserve the meaning always should not. May "
+        "default, names, numbers and units; edits that preserve the meaning never should. May "
         "be repeated.",
         "--should-stay",
     )
