@@ -12,7 +12,12 @@ from tools.pages import DOCS
 from wordsway.core.chart import Chart, Curve, Panel
 
 STUDY = DOCS.parent / "examples" / "random-maps.toml"
-NAMES = {"raf": "softmax attention", "relu-raf": "ReLU attention", "rf": "random features"}
+#: Names in the picture, and colours: those of the playground for attention and random features.
+NAMES = {
+    "raf": ("softmax attention", 1),
+    "relu-raf": ("ReLU attention", 2),
+    "rf": ("random features", 0),
+}
 
 
 def curve(colour: int, label: str, means: Any) -> Curve:
@@ -24,7 +29,7 @@ if __name__ == "__main__":
     found = ws.sweep(STUDY, out=DOCS.parent / "out" / "random-maps").means()
     curves = [
         curve(colour, label, found[found["map"] == name])
-        for colour, (name, label) in enumerate(NAMES.items())
+        for name, (label, colour) in NAMES.items()
     ]
     title = "Largest relative change by one word, d = 192"
     chart = Chart([Panel(title, curves, logarithmic=True)], shared_key=True)

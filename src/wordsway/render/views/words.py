@@ -408,7 +408,10 @@ def meaning(words: Words) -> str:
             text += "; the rows of a word of several tokens count as one"
     elif words.tier == "curve":
         text += f"; reach ρ = {words.reach:g}, where 1 is the length of the word's own embedding"
-    errors = f" ± is {TIERS[words.tier].error}; ranks such as 2–4 are ties."
+    own = TIERS[words.tier].error
+    others = [TIERS[tier] for tier in words.tiers if TIERS[tier].error != own]
+    among = f" ({'; '.join(f'{tier.title}: {tier.error}' for tier in others)})" if others else ""
+    errors = f" ± is {own}{among}; ranks such as 2–4 are ties."
     if words.by_flips:
         errors += " Ranks are by flips; equal flips by real words."
     if words.tier == "real-words" and words.label is not None:
