@@ -28,8 +28,7 @@ def curve(colour: int, label: str, means: Any) -> Curve:
 if __name__ == "__main__":
     found = ws.sweep(STUDY, out=DOCS.parent / "out" / "random-maps").means()
     curves = [
-        curve(colour, label, found[found["map"] == name])
-        for name, (label, colour) in NAMES.items()
+        curve(colour, label, found[found["map"] == name]) for name, (label, colour) in NAMES.items()
     ]
     title = "Largest relative change by one word, d = 192"
     chart = Chart([Panel(title, curves, logarithmic=True)], shared_key=True)

@@ -71,7 +71,7 @@ def read(data: bytes) -> Document:
     try:
         size, _, rest = body.partition(b"\n")
         length = int(size)
-        fields = json.loads(rest[:length].decode())
+        fields = json.loads(rest[:length].decode(), object_pairs_hook=_unique)
         shapes = {entry["name"]: tuple(entry["shape"]) for entry in fields.pop("arrays")}
         if b"%d" % length != size or len(rest) < length:
             raise ValueError("length")
@@ -80,6 +80,13 @@ def read(data: bytes) -> Document:
         raise RefusedError("the document of the proof cannot be read") from e
     _check_fields(document)
     return document
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The fields of an object; readers of JSON differ on repeated ones."""
+    if len(found := dict(pairs)) < len(pairs):
+        raise ValueError("repeated field")
+    return found
 
 
 def _check_fields(document: Document) -> None:

@@ -61,11 +61,11 @@ def assert_notices(
         )
     near, far = _distances(model, checked)
     failed = [at for at in range(len(checked)) if not far[at] > near[at]]
-    good = 1 - len(failed) / len(checked)
-    if good >= at_least:
+    good = len(checked) - len(failed)
+    if _share_reached(good, len(checked), at_least):
         return
     lines = [
-        f"{model.name} notices {len(checked) - len(failed)} of {len(checked)} changes of meaning; "
+        f"{model.name} notices {good} of {len(checked)} changes of meaning; "
         f"at least {at_least:.0%} are required"
     ]
     for at in failed[:SHOWN]:
@@ -129,6 +129,15 @@ def assert_stays(
     _compare_labels(model, pairs, at_least, "stays")
 
 
+def _share_reached(good: int, total: int, share: float) -> bool:
+    """Whether ``good`` of ``total`` is at least a share, which rounding does not decide.
+
+    >>> _share_reached(7, 25, 0.28), _share_reached(1, 5, 0.2), _share_reached(6, 25, 0.28)
+    (True, True, False)
+    """
+    return good / total >= share - 1e-12
+
+
 def _compare_labels(
     model: Any, pairs: Sequence[Sequence[str]], at_least: float, expected: str
 ) -> None:
@@ -137,7 +146,7 @@ def _compare_labels(
     both = list(zip(labels[::2], labels[1::2], strict=True))
     failed = [at for at, (a, b) in enumerate(both) if (a != b) != (expected == "flips")]
     good = len(checked) - len(failed)
-    if good >= at_least * len(checked):
+    if _share_reached(good, len(checked), at_least):
         return
     lines = [
         f"the label of {name} {expected} in {good} of {len(checked)} pairs; "

@@ -462,7 +462,7 @@ def test_a_limit_draws_by_seed(reviews):
         (["TEXTS", "--tokens", "65"], "at most 64 tokens"),
         (["TEXTS", "--workers", "0"], "workers between 1 and 1024"),
         (["TEXTS", "--text-column", "body"], "a column 'body'"),
-        (["TEXTS", "--out", "TEXTS"], "a folder that can be written"),
+        (["TEXTS", "--out", "TEXTS"], "a folder for results"),
     ],
 )
 def test_a_wrong_request_is_one_line(arguments, said, reviews, model, tmp_path, capsys):

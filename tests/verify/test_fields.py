@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from pathlib import Path
@@ -16,7 +17,7 @@ from wordsway.cli.app import run
 from wordsway.maps.block import NormedText
 from wordsway.maps.proof import prove, write_proof
 from wordsway.maps.wrappers import Norm
-from wordsway.proof_format import Document, RefusedError, write
+from wordsway.proof_format import MAGIC, Document, RefusedError, write
 from wordsway.verifier.check import check
 
 pytest.importorskip("flint")
@@ -128,3 +129,14 @@ def test_verify_says_in_json_why_a_proof_is_refused(tmp_path: Path, capsys: Any)
     assert run(["verify", str(missing), "--json"]) == 2
     said = capsys.readouterr()
     assert "No such file" in said.err and not said.out
+
+
+def test_a_repeated_field_is_refused() -> None:
+    """Another reader of JSON may take the other one of both."""
+    size, _, rest = write(document("attention"))[len(MAGIC) + 65 :].partition(b"\n")
+    text = rest[: int(size)].replace(b'"radius": 1.0', b'"radius": 9.0, "radius": 1.0', 1)
+    assert len(text) > int(size)
+    body = b"%d\n" % len(text) + text + rest[int(size) :]
+    digest = hashlib.sha256(body).hexdigest().encode()
+    with pytest.raises(RefusedError, match="cannot be read"):
+        check(MAGIC + digest + b"\n" + body)

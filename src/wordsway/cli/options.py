@@ -248,12 +248,10 @@ class EndpointOptions:
     def models_of(self, names: list[str]) -> list[Any]:
         """The names of models, or the models of these names at the endpoint."""
         if self.endpoint is None:
-            if self.key_env is not None or self.max_texts is not None or self.fresh:
-                raise InputError(
-                    "--endpoint with --key-env, --max-texts and --fresh",
-                    "none",
-                    "pass --endpoint URL",
-                )
+            given = {"--key-env": self.key_env, "--max-texts": self.max_texts}
+            given["--fresh"] = self.fresh or None
+            if named := [name for name, value in given.items() if value is not None]:
+                raise InputError(f"--endpoint with {named[0]}", "none", "pass --endpoint URL")
             return list(names)
         from wordsway.models.endpoint import Endpoint
 

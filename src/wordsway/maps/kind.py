@@ -39,7 +39,9 @@ class Option:
         """Refuse a value of another type, out of range, or not among the choices."""
         hint: Any = self.type if self.rule is None else Annotated[self.type, self.rule]
         if value is not None and not fits(value, hint):
-            raise InputError(expected(self.name, hint), repr(value), "leave it out")
+            raise InputError(
+                expected(self.name, hint), repr(value), "choose another, or leave it out"
+            )
 
 
 WEIGHTS = Option(

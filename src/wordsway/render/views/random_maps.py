@@ -328,10 +328,10 @@ FLIP_COLUMNS = (
 )
 LEGEND = (
     "ignored: √Err/(2 − γ), 1 if the word is ignored (A = 1), 0 if the flip is learnt, larger if "
-    "the old model moves towards y, – for γ > 1; bound: a lower bound of the error, from the certified S; γ: the "
-    "change of the old model's output; A: 1 keeps the label, −1 flips it; f, f(Δ): the prediction "
-    "on the text and on the changed text before the update; new f(Δ): that on the changed text "
-    "after it, −y if learnt"
+    "the old model moves towards y, – for γ > 1; bound: a lower bound of the error, from the "
+    "certified S; γ: the change of the old model's output; A: 1 keeps the label, −1 flips it; f, "
+    "f(Δ): the prediction on the text and on the changed text before the update; new f(Δ): that on "
+    "the changed text after it, −y if learnt"
 )
 #: The smallest ends of the axes.
 RIGHT, TOP = 3.0, 5.0
