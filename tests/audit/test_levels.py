@@ -528,7 +528,11 @@ def test_light_and_heavy_rewordings_are_told_apart_only_where_both_exist(tmp_pat
     assert light.best_threshold is not None and both.equal_error is not None
     assert [light.best_threshold[one] is None for one in shares] == [False, True]
     assert both.equal_error["rejected_light"] < both.equal_error["rejected_heavy"]
-    assert "of the heavy ones" in threshold_sentences(both.to_dict())
+    assert (
+        both.equal_error["light"]["rejected_rewordings"] < both.equal_error["rejected_rewordings"]
+    )
+    said = threshold_sentences(both.to_dict())
+    assert "of the heavy ones" in said and "Against light rewordings alone" in said
     assert "of the heavy" not in threshold_sentences(light.to_dict())
 
 

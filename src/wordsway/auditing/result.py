@@ -36,6 +36,7 @@ from wordsway.auditing.table import OWN, RETRIEVAL, RefusedRow
 from wordsway.auditing.thresholds import (
     Threshold,
     best_threshold,
+    equal_error,
     rejected_shares,
     separates,
     strict_threshold,
@@ -104,11 +105,15 @@ class ModelAudit:
 
     @property
     def equal_error(self) -> dict[str, Any] | None:
-        """The threshold with equal errors, its number of texts, and whether any threshold works."""
+        """The threshold with equal errors, its number of texts, whether any threshold works, and
+        the one with equal errors against light rewordings alone.
+        """
         best = self.best_threshold
         if self.equal is None or best is None:
             return None
-        return self._with_levels(self.equal) | {"texts": best["texts"], "works": best["works"]}
+        light = equal_error(*some) if (some := cosines(self.measured, level="light"))[0] else None
+        found = self._with_levels(self.equal) | {"light": light and vars(light)}
+        return found | {"texts": best["texts"], "works": best["works"]}
 
     @cached_property
     def best_threshold(self) -> dict[str, Any] | None:
@@ -126,6 +131,11 @@ class ModelAudit:
         changed, kept = cosines(self.measured)
         strict = strict_threshold(changed, kept) if changed else None
         return None if strict is None else self._with_levels(strict)
+
+    def rejected(self, threshold: float, levels: Sequence[str]) -> list[float]:
+        """The shares of rewordings of these levels below a threshold."""
+        shares = rejected_shares(self.measured, threshold)
+        return [share for level in levels if (share := shares[f"rejected_{level}"]) is not None]
 
     def _with_levels(self, found: Threshold) -> dict[str, Any]:
         """A threshold, with the shares of light and of heavy rewordings that it rejects."""

@@ -207,13 +207,15 @@ def by_overlap(measured: Sequence[Measured]) -> tuple[OverlapBin, ...]:
 Cosines = list[list[float]]
 
 
-def cosines(measured: Sequence[Measured], kind: str | None = None) -> tuple[Cosines, Cosines]:
+def cosines(
+    measured: Sequence[Measured], kind: str | None = None, level: str = "rewording"
+) -> tuple[Cosines, Cosines]:
     """Cosines of changed and of reworded texts with their originals, of texts with both."""
     changed: Cosines = []
     kept: Cosines = []
     for text in measured:
         some = text.with_role("turning", kind)
-        others = text.keeping("rewording")
+        others = text.keeping(level)
         if some and others:
             changed.append([effect.cosine for _, effect in some])
             kept.append([effect.cosine for _, effect in others])

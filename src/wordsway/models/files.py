@@ -4,6 +4,7 @@ safetensors; nothing is unpickled.
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 import json
 import math
@@ -108,6 +109,8 @@ def locate(model: str | Path, progress: Progress = silent) -> ModelFiles:
             repr(str(model)),
             f"write python:{model} for an object of yours"
             if ":" in str(model)
+            else f"did you mean {nearest[0]}?"
+            if (nearest := difflib.get_close_matches(str(model), data.CATALOGUE, 1))
             else "see wordsway data list, or check the path; for your own code: python:module:name",
         )
     return _hashed(labels_of([str(model)])[str(model)], folder)

@@ -80,13 +80,14 @@ class StoredThreshold(_Stored):
     threshold: float
     accepted_changes: Share
     rejected_rewordings: Share
+    rejected_light: Share | None = None
+    rejected_heavy: Share | None = None
 
 
 class StoredEqualError(StoredThreshold):
     texts: Count
     works: bool | None
-    rejected_light: Share | None = None
-    rejected_heavy: Share | None = None
+    light: StoredThreshold | None = None
 
 
 class StoredBest(StoredEqualError):

@@ -74,8 +74,8 @@ SWAPPED = (
 )
 NO_THRESHOLD = {
     False: "No threshold works for all of these rewordings: none keeps both errors below 50 %.",
-    None: "These texts do not show that a threshold works: the interval of the sum includes the "
-    "100 % of a coin toss.",
+    None: "These texts do not show that a threshold works: the interval of the sum includes 1, "
+    "that of a coin toss.",
 }
 ACROSS = (
     "The score compares a change with rewordings of the same text. A threshold is one number for "
@@ -282,12 +282,15 @@ def _thresholds(audit: Audit) -> list[b.Block]:
         b.Column("changes accepted", meaning=EXPLAINED["accepted_changes"]),
         b.Column("rewordings rejected", meaning=EXPLAINED["rejected_rewordings"]),
     ]
+    levels = [name for name in ("light", "heavy") if all(name in one.levels for one in models)]
+    columns += [b.Column(name, meaning=EXPLAINED[f"rejected_{name}"]) for name in levels]
     rows: list[Sequence[b.Cell]] = [
         [
             f"{one.threshold:g}" if at == 0 else "",
             model.name,
             percent(one.accepted_changes, one.accepted_low, one.accepted_high),
             percent(one.rejected_rewordings, one.rejected_low, one.rejected_high),
+            *(percent(share) for share in model.rejected(one.threshold, levels)),
         ]
         for each in zip(*(model.thresholds for model in models), strict=True)
         for at, (model, one) in enumerate(zip(models, each, strict=True))
@@ -322,6 +325,12 @@ def equal_sentence(equal: Mapping[str, Any]) -> str:
     wrong = (equal["accepted_changes"] + equal["rejected_rewordings"]) / 2
     levels = _by_level(equal)
     depends = f" It rejects{levels}, so it depends on how many of each the table has."
+    if levels and (light := equal.get("light")):
+        wrong_light = (light["accepted_changes"] + light["rejected_rewordings"]) / 2
+        depends += (
+            f" Against light rewordings alone, {percent(wrong_light)} of either kind are wrong at "
+            f"{light['threshold']:.10g}."
+        )
     return (
         f"both errors are equal at a threshold of {equal['threshold']:.10g}, where "
         f"{percent(wrong)} of either kind are wrong (50 %: a coin toss), on {equal['texts']:,} "
@@ -342,8 +351,8 @@ def best_sentence(best: Mapping[str, Any]) -> str:
     return (
         f"The sum of both errors is smallest at {best['threshold']:.10g}: "
         f"{percent(best['accepted_changes'])} of changes accepted and "
-        f"{percent(best['rejected_rewordings'])} of rewordings rejected, "
-        f"{percent(best['sum'], best['sum_low'], best['sum_high'])} in all."
+        f"{percent(best['rejected_rewordings'])} of rewordings rejected, a sum of "
+        f"{best['sum']:.2f} ({best['sum_low']:.2f}–{best['sum_high']:.2f}; a coin toss: 1)."
     )
 
 
