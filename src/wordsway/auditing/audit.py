@@ -434,6 +434,7 @@ def _measured(
             measured.append(Measured(case.id, case.text, case.edits, tuple(effects)))
     if not measured:
         reason = failed[0].reason if failed else "interrupted before the first text was done"
-        again = " with --retry-failed (retry_failed=True in Python)" if failed else ""
-        raise NoResults(f"{name} has no results ({reason}): run the same command again{again}")
+        again = "fix the cause and run again with --retry-failed (retry_failed=True in Python)"
+        remedy = again if failed else "run the same command again"
+        raise NoResults(f"{name} has no results ({reason}): {remedy}")
     return measured, failed

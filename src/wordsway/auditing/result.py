@@ -544,7 +544,8 @@ def check_labelled(kinds: Sequence[str], labelled: Sequence[str] | None, name: s
     for kind in kinds:
         if kind not in labelled:
             expected = f"a kind of edit for {name} among {', '.join(labelled)}"
-            raise InputError(expected, repr(kind), "check its name")
+            remedy = "repeat the option for several kinds" if "," in kind else "check its name"
+            raise InputError(expected, repr(kind), remedy)
 
 
 def below(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -97,8 +98,8 @@ def audit_view(audit: Audit) -> b.ResultView:
     """The sentence about every model, scores by level and kind, thresholds, and blind spots."""
     about = f"{audit.draws} random words per edit · seed {audit.seed}"
     unused = f" · {audit.unused:,} sentences without a wanted edit" if audit.unused else ""
-    chart = Chart(_profiles(audit), shared_key=True)
-    layers: list[b.Block] = [b.soft(LINE), chart]
+    profiles = _profiles(audit)
+    layers: list[b.Block] = [b.soft(LINE), Chart(profiles, shared_key=True)]
     flips = _flips(audit)
     few = few_texts(audit)
     labels = audit.target == "logits"
@@ -117,7 +118,7 @@ def audit_view(audit: Audit) -> b.ResultView:
         *([] if labels else _thresholds(audit)),
         *(_spots(audit, model) for model in audit.models if model.blind_spots and not labels),
         *_numbers(audit),
-        b.Fold("Scores of every kind by layer", layers, terminal=False),
+        *([b.Fold("Scores of every kind by layer", layers, terminal=False)] if profiles else []),
         *_overlap(audit),
         *_ranks(audit),
         b.Fold("Edits that were used", [_examples(audit)], open=False, terminal=False),
@@ -141,7 +142,9 @@ def _heading(audit: Audit) -> str:
     target = f"the relative change of layer {audit.target}" if known is None else known.distance
     target = "the label" if any(model.flips for model in audit.models) else target
     of_changes = f", {count(len(audit.kinds), 'kind')} of changes" if audit.kinds else ""
-    return f"{count(audit.texts, 'text')} ({audit.data}){of_changes}, by {target}"
+    # IMDb's reviews are read sentence by sentence.
+    unit = "sentence" if audit.data == "imdb" else "text"
+    return f"{count(audit.texts, unit)} ({audit.data}){of_changes}, by {target}"
 
 
 def _swapped(audit: Audit) -> bool:
@@ -382,7 +385,9 @@ def _flips(audit: Audit) -> list[b.Block]:
     """How often the labels of classifiers change, how far models differ, and changed labels."""
     kinds = dict.fromkeys(one.kind for model in audit.models for one in model.flips)
     examples = {kind: _example(audit, kind) for kind in kinds}
-    table = flip_table(((model.name, model.flips) for model in audit.models), examples)
+    table = flip_table(
+        ((model.name, model.flips) for model in audit.models), examples, _directions(audit)
+    )
     if not table.rows:
         return []
     edits = [
@@ -403,10 +408,27 @@ def _flips(audit: Audit) -> list[b.Block]:
     ]  # fmt: skip
 
 
+def _directions(audit: Audit) -> dict[tuple[str, str], str]:
+    """The most frequent change of the label by edits of each kind in each model."""
+    found: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+    for model in audit.models:
+        for text in model.measured:
+            for edit, one in zip(text.edits, text.changes, strict=True):
+                if one.flips:
+                    found[model.name, edit.kind][f"{one.label} → {one.edited_label}"] += 1
+    return {
+        key: f"{change} ({times} of {counts.total()})"
+        for key, counts in found.items()
+        for change, times in counts.most_common(1)
+    }
+
+
 def flip_table(
-    models: Iterable[tuple[str, Sequence[FlipScore]]], examples: Mapping[str, b.Cell] | None = None
+    models: Iterable[tuple[str, Sequence[FlipScore]]],
+    examples: Mapping[str, b.Cell] | None = None,
+    directions: Mapping[tuple[str, str], str] | None = None,
 ) -> b.Table:
-    """How often edits of each kind change the labels of each classifier."""
+    """How often edits of each kind change the labels of each classifier, and in which direction."""
     columns = [
         b.Column("model", "text"),
         b.Column("kind", "text"),
@@ -415,12 +437,14 @@ def flip_table(
         b.Column("edits"),
         b.Column("flips", meaning=EXPLAINED["flips"]),
         b.Column("95 %"),
+        *([b.Column("most often", "text", optional=True)] if directions is not None else []),
     ]
     rows = [
         (name, one.kind, *([examples[one.kind]] if examples else []),
          "may change" if one.assumed else EXPECTED.get(one.should, "–"),
          f"{one.texts:,}{' by rule' * one.by_rule}", percent(one.flips),
-         f"{100 * one.low:.0f}–{100 * one.high:.0f} %")
+         f"{100 * one.low:.0f}–{100 * one.high:.0f} %",
+         *([] if directions is None else [directions.get((name, one.kind), "–")]))
         for name, flips in models
         for one in flips
     ]  # fmt: skip
@@ -598,12 +622,14 @@ def _profiles(audit: Audit) -> list[Panel]:
         curves, half = [], ReferenceLine("", [0, 1], [0.5, 0.5], style="--")
         for colour, model in enumerate(audit.models):
             score = model.score(audit.level, kind)
-            if score is None:
+            last = len(score.layers) - 1 if score else 0
+            if score is None or not last:
                 continue
-            last = max(1, len(score.layers) - 1)
             depth = [layer / last for layer in range(len(score.layers))]
             curves.append(band(model.name, depth, score.layers, colour=colour, marker=""))
         about = RULES[kind].about if kind in RULES else "your own"
+        if not curves:
+            continue
         panels.append(
             Panel(
                 f"{kind}: {about}",
