@@ -90,10 +90,9 @@ _ALL = (
         name="real-words",
         title="real words",
         short="real",
-        meaning="how far {target} moves, {size}, when a random real word with the same number of "
-        "tokens replaces the word, on average",
-        sentence="Change when a random real word with the same number of tokens replaces the word, "
-        "on average.",
+        meaning="how far {target} moves, {size}, when a random real word of the same "
+        "length replaces the word, on average",
+        sentence="Change when a random real word of the same length replaces the word, on average.",
         plain=("A random word in place of ", " changes {target} by {size} on average"),
         error="one standard error",
         fields=("real",),

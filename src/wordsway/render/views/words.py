@@ -94,6 +94,11 @@ def words_data(words: Words) -> dict[str, Any]:
                 "numbers": [interval(word.score(tier)) for word in words.words],
             }
             for tier in words.tiers
+        ]
+        + [
+            {"title": title, "numbers": [cell(word) for word in words.words]}
+            for title, cell in (("flips", _flips), ("margin", _margin))
+            if _labelled(words)
         ],
         "notes": notes(words),
         "facts": facts(words),
@@ -149,7 +154,7 @@ def _table(words: Words) -> b.Table:
     flips = b.Column("flips", meaning=label, cell=lambda place: _flips(words.words[place]))
     lead = f"Mean change of the margin of {words.label} ({MARGIN}). −: the word supports it."
     margin = b.Column("margin", meaning=lead, cell=lambda place: _margin(words.words[place]))
-    labelled = any(word.real and word.real.flips is not None for word in words.words)
+    labelled = _labelled(words)
     columns = [
         b.Column("rank", cell=lambda place: rank[place]),
         b.Column("#", cell=lambda place: str(words.words[place].index)),
@@ -185,6 +190,11 @@ def _table(words: Words) -> b.Table:
 
 def _number(tier: str, word: WordSway) -> str:
     return number((word.score(tier) or (None,))[0])
+
+
+def _labelled(words: Words) -> bool:
+    """Whether random words were tried in a classifier with labels."""
+    return any(word.real and word.real.flips is not None for word in words.words)
 
 
 def _flips(word: WordSway) -> str:
