@@ -68,6 +68,11 @@ def test_functions_without_a_sensitivity_are_refused_with_a_remedy(
     assert error.value.remedy
 
 
+def test_a_numpy_function_is_refused_with_its_remedy() -> None:
+    with pytest.raises(ws.InputError, match="use torch functions, not numpy"):
+        ws.sensitivity(lambda Z: torch.from_numpy(Z.numpy() ** 2), ws.Sample.gaussian(3, 4, 0))
+
+
 def test_a_function_that_is_finite_in_the_ball_alone_is_measured() -> None:
     X = ws.Sample(torch.ones(2, 4), rescale=False)
     found = ws.sensitivity(ws.FeatureMap.of(lambda Z: torch.log(Z + 1)), X, radius=0.5)

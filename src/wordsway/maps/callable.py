@@ -63,10 +63,13 @@ class CallableMap(FeatureMap):
         try:
             out = self.function(X.to(self.dtype, copy=True))
         except RuntimeError as error:
+            numpy = "call numpy()" in str(error)
             raise InputError(
                 f"a callable of texts (…, n, d) in {self.dtype}".replace("torch.", ""),
                 str(error).strip().partition("\n")[0],
-                "give its weights that dtype (or pass dtype=), and transpose with x.mT",
+                "use torch functions, not numpy: a search needs the gradient"
+                if numpy
+                else "give its weights that dtype (or pass dtype=), and transpose with x.mT",
             ) from error
         if not isinstance(out, torch.Tensor):
             raise InputError(
