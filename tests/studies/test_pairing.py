@@ -73,7 +73,7 @@ def test_variance_is_split_between_text_and_weights(tmp_path: Path) -> None:
     assert len(frame) == 60
     for scale, cells in frame.groupby("scale"):
         texts = cells.groupby("trial")["sample_seed"].first() % 101 * scale
-        weights = cells.groupby("weights")["map_seed"].first() % 11
+        weights = cells.groupby("weights_trial")["map_seed"].first() % 11
         row = found.loc[scale]
         assert row["text"] == pytest.approx(texts.var()) and row["texts"] == 6
         assert row["weights"] == pytest.approx(weights.var()) and row["draws"] == 5
@@ -95,8 +95,8 @@ def test_the_components_of_known_variances_are_found() -> None:
         text, weights = random.normal(0, 2, 6), random.normal(0, 1, 5)
         y = text[:, None] + weights + random.normal(0, 0.5, (6, 5))
         for (trial, draw), value in np.ndenumerate(y):
-            row = {"table": table, "measured": "S", "seed": 0, "trial": trial, "weights": draw}
-            rows.append(row | {"value": value})
+            row = {"table": table, "measured": "S", "seed": 0, "trial": trial}
+            rows.append(row | {"weights_trial": draw, "value": value})
     found = variance_components(pandas.DataFrame(rows), ["table"])[["text", "weights", "rest"]]
     errors = found.std() / 20
     assert ((found.mean() - [4, 1, 0.25]).abs() < 4 * errors).all()
@@ -137,6 +137,52 @@ def test_no_curve_between_the_ends_has_a_slope_outside() -> None:
     assert table["power"].exponent.low < min(slopes) and max(slopes) < table["power"].exponent.high
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("trials", [3, {"text": 2, "weights": 2}], ids=["together", "split"])
+@pytest.mark.parametrize("kind", ["file", "function"])
+def test_laws_of_the_weights_are_settings(kind: str, trials: Any, tmp_path: Path) -> None:
+    """The numbers of each law are those of a sweep over this law alone."""
+    laws, n, draws = ["gaussian", "low-rank"], [3, 5, 8], 3 if trials == 3 else 4
+
+    def swept(name: str, weights: list[str]) -> ws.Sweep:
+        if kind == "function":
+            grid = {"n": n, "d": 4, "effort": 0.1, "certificate": False, "weights": weights}
+            function = own_functions.raf_by_law
+            return ws.sweep(
+                function, tmp_path / name, grid=grid, trials=trials, pair_by=["weights"]
+            )
+        path = tmp_path / f"{name}.toml"
+        path.write_text(
+            f"trials = {3 if trials == 3 else '{text = 2, weights = 2}'}\npair_by = ['weights']\n"
+            f"[[grid]]\nmap = 'raf'\nn = {n}\nd = 4\neffort = 0.1\ncertificate = false\n"
+            f"weights = {weights}\n"
+        )
+        return ws.sweep(path, tmp_path / name)
+
+    both, alone = swept("both", laws), [swept(law, [law]) for law in laws]
+    frame = both.frame()
+    means: Any = both.means().set_index(["weights", "n"])["mean"]
+    assert both.tally.total == len(frame) == len(laws) * len(n) * draws
+    assert set(frame["weights"]) == set(laws) and set(both.means()["trials"]) == {draws}
+    slopes: Any = both.slopes().set_index("weights")
+    differences = both.differences()
+    assert len(slopes) == 2 and len(differences) == len(n)
+    for law, one in zip(laws, alone, strict=True):
+        assert means[law].tolist() == one.means()["mean"].tolist()
+        assert slopes.loc[law, "slope"] == one.slopes()["slope"][0]
+        assert slopes.loc[law, "error"] == one.slopes()["error"][0]
+    change = (means["low-rank"] - means["gaussian"]).to_numpy()
+    assert (np.abs(change) > 1e-3).all() and set(differences["weights"]) == {"low-rank"}
+    assert differences["difference"].to_numpy() == pytest.approx(change)
+    assert set(differences["trials"]) == {draws}
+    if trials != 3:
+        assert set(frame["weights_trial"]) == {0, 1}
+        shares: Any = both.variance().set_index("weights_setting")
+        assert set(shares.index) == set(laws) and len(shares) == 2 * len(n)
+        for law, one in zip(laws, alone, strict=True):
+            assert shares.loc[law, "weights"].tolist() == one.variance()["weights"].tolist()
+
+
 GRID = """
 trials = {text = 2, weights = 3}
 pair_by = ["temperature", "heads"]
@@ -162,7 +208,9 @@ def test_files_pair_and_cross_too() -> None:
     assert ran == {name: value for name, value in same[1].run().items() if name in SEEDS}
     learns = parse_study(GRID.replace("d = 8", "d = 8\ntrain = 4"))
     assert all(isinstance(job, FlipJob) and len(job.pair_by) == 2 for job in learns.cells)
-    assert "weights" in learns.cells[0].content
+    assert learns.cells[0].content["weights_trial"] == 0
+    laws = parse_study(GRID.replace("d = 8", 'd = 8\nweights = ["gaussian", "low-rank"]'))
+    assert len({cell.key for cell in laws.cells}) == 96
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from wordsway.core.errors import InputError
 from wordsway.engine.run import Tally
 from wordsway.engine.store import Record, Store
 from wordsway.engine.tables import writable
-from wordsway.intervals import NOT_CONVERGED
+from wordsway.intervals import NOT_CONVERGED, not_converged_line
 from wordsway.render.plot.chart import CERTIFIED
 from wordsway.render.plot.pictures import view_figure
 from wordsway.render.terminal import panel
@@ -57,6 +58,7 @@ def record(request: Request, trial: int, **more: Any) -> Record:
         replace(BASE, options={"heads": 2, "scores": "sigmoid"}),
         replace(BASE, options={"heads": 2, "mask": "causal"}),
         replace(BASE, options={"heads": 2, "pe": "rope"}),
+        replace(BASE, options={"heads": 2, "weights": "low-rank"}),
         replace(BASE, options={"heads": 2, "residual": True}),
         replace(BASE, options={"heads": 2, "norm": "layer"}),
         replace(BASE, options={"heads": 2, "read_out": "mean"}),
@@ -169,6 +171,28 @@ def test_tables_of_an_interrupted_sweep_say_how_many_cells_they_have(tmp_path: P
         replace(short, tally=replace(short.tally, total=9, interrupted=True)).slopes()
 
 
+def test_tables_without_a_cell_say_so(tmp_path: Path) -> None:
+    tally = Tally(total=9, before=0, interrupted=True)
+    empty = replace(swept(tmp_path, []), study=Study("a study", (), ("heads",)), tally=tally)
+    assert empty.means().empty and shown(empty) and empty.to_dict()["differences"] == []
+    for table in (empty.differences, empty.slopes, empty.variance):
+        with pytest.raises(InputError, match=r"0 of 9 cells: run it again to resume"):
+            table()
+
+
+def test_the_default_objective_has_its_name(tmp_path: Path) -> None:
+    requests = (BASE, replace(BASE, objective="largest-row"))
+    means = swept(tmp_path, [record(each, 0) for each in requests]).means()
+    assert means["objective"].tolist() == ["frobenius", "largest-row"]
+
+
+@pytest.mark.parametrize("certified", [True, False])
+@pytest.mark.parametrize("effort", ["effort=4 in Python", "effort = 4 in the grid"])
+@pytest.mark.parametrize(("loose", "total"), [(1, 1), (1, 2), (59, 168), (1234, 4096)])
+def test_searches_take_two_lines(loose: int, total: int, effort: str, certified: bool) -> None:
+    assert len(wrap(not_converged_line(loose, total, effort, certified=certified), 80)) <= 2
+
+
 def test_both_ends_of_an_interval_are_shown_or_neither(tmp_path: Path) -> None:
     records = [
         record(replace(BASE, n=n, options={"heads": heads}), trial)
@@ -180,6 +204,7 @@ def test_both_ends_of_an_interval_are_shown_or_neither(tmp_path: Path) -> None:
     result = replace(result, study=replace(result.study, pair_by=("heads",)))
     for width in range(50, 170, 10):
         text = shown(result, width)
+        assert width < 80 or "not shown: certified, these" not in text, "left out after errors"
         assert not re.search(r"\b(low|high|certified_(low|high))\b", text)
     assert "certified, these draws" in text, "those of slopes also count sampling error"
     row = result.slopes().iloc[0]

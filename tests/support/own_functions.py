@@ -21,6 +21,10 @@ def raf(d: int, seed: int) -> ws.FeatureMap:
     return ws.RAF(d=d, seed=seed)
 
 
+def raf_by_law(d: int, seed: int, weights: str) -> ws.FeatureMap:
+    return ws.RAF(d=d, seed=seed, law=weights)
+
+
 def numbers(X: ws.Sample, seed: int, text_seed: int, scale: float) -> dict[str, float]:
     return {"first": scale * float(X.X[0, 0]), "seed": float(seed % 97), "text": text_seed % 97}
 

@@ -23,7 +23,15 @@ from wordsway.engine.function import ImportableFunction, parameters_of
 from wordsway.engine.job import PROCESS_WITH_MODEL, Job, canonical
 from wordsway.intervals import Sensitivity, sensitivity
 from wordsway.maps import FeatureMap
-from wordsway.studies.pairing import Trials, design, draws_of, numbers_of, paired_names, unpaired
+from wordsway.studies.pairing import (
+    DRAW,
+    Trials,
+    design,
+    draws_of,
+    numbers_of,
+    paired_names,
+    unpaired,
+)
 
 #: The version of stored outputs; raise it when the same content would give other numbers.
 VERSION = 1
@@ -59,7 +67,7 @@ class FunctionJob(Job):
             "seed": self.study_seed,
             "trial": self.trial,
             "version": VERSION,
-        } | design(self.weights, self.pair_by)
+        } | design(self.weights, self.pair_by, "weights")
 
     @property
     def source(self) -> str:
@@ -212,7 +220,8 @@ def _span(name: object, value: Any) -> Sequence[Any]:
 def rows_of(content: Mapping[str, Any], outputs: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """The rows of a table of such a job, one for each number."""
     setting = {"map": content["function"]} | content["parameters"]
-    setting |= {name: content[name] for name in ("seed", "trial", "weights") if name in content}
+    draw = zip(DRAW, ("seed", "trial", "weights"), strict=True)  # parameters are stored apart
+    setting |= {name: content[stored] for name, stored in draw if stored in content}
     setting |= {"pair_by": ",".join(content["pair_by"])} if "pair_by" in content else {}
     seeds = {name: outputs[name] for name in ("sample_seed", "map_seed", "search_seed")}
     names = ("measured", "lower", "upper", "position", "certificate", "status")

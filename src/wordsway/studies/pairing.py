@@ -19,6 +19,9 @@ Trials = Count | Mapping[str, Count]
 #: The number of a trial, or those of its text and its weights.
 Draw = int | tuple[int, int]
 KINDS = ("text", "weights")
+#: The columns of a draw; ``weights_trial`` is the draw of the weights, where texts and weights are
+#: crossed, and ``weights`` an option of maps.
+DRAW = ("seed", "trial", "weights_trial")
 #: More cells than this are taken for a mistake.
 MOST = 1_000_000
 
@@ -60,9 +63,11 @@ def paired_names(names: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:
     return tuple(sorted(set(names)))
 
 
-def design(weights: int | None, pair_by: tuple[str, ...]) -> dict[str, Any]:
+def design(
+    weights: int | None, pair_by: tuple[str, ...], name: str = "weights_trial"
+) -> dict[str, Any]:
     """What a job's content holds of its weights' number and its pairing."""
-    found: dict[str, Any] = {} if weights is None else {"weights": weights}
+    found: dict[str, Any] = {} if weights is None else {name: weights}
     return found | ({"pair_by": list(pair_by)} if pair_by else {})
 
 
@@ -96,7 +101,7 @@ def paired_differences(
     if not varied:  # only one setting is done
         return pandas.DataFrame()
     others = ["measured", *(name for name in settings if name not in pair_by)]
-    draw = [name for name in ("seed", "trial", "weights") if name in values]
+    draw = [name for name in DRAW if name in values]
     rows = []
     for group, cells in values.groupby(others, dropna=False, sort=True):
         every = [(key, part.set_index(draw)) for key, part in cells.groupby(varied, dropna=False)]
@@ -113,10 +118,10 @@ def paired_differences(
                 "difference": change.mean(),
                 "low": None if interval is None else interval.low,
                 "high": None if interval is None else interval.high,
-                "error": (change.var() / len(both)) ** 0.5,
-                "error_unpaired": (apart / len(both)) ** 0.5,
                 "certified_low": (both["value"] - both["upper_first"]).mean(skipna=False),
                 "certified_high": (both["upper"] - both["value_first"]).mean(skipna=False),
+                "error": (change.var() / len(both)) ** 0.5,
+                "error_unpaired": (apart / len(both)) ** 0.5,
             }
             rows.append(row)
     return pandas.DataFrame(rows).dropna(axis=1, how="all")
@@ -130,14 +135,15 @@ def variance_components(values: pandas.DataFrame, settings: list[str]) -> pandas
         weights  (MS_weights − MS_rest) / T
         rest     MS_rest, their interaction and the search
 
-    A negative estimate counts as 0. Settings without all T·W cells are left out.
+    A negative estimate counts as 0. Settings without all T·W cells are left out. A setting with the
+    name of another column, such as the distribution ``weights``, is named ``weights_setting``.
     """
     import pandas
 
     rows = []
     by = [*settings, "measured"]
     for group, cells in values.groupby(by, dropna=False, sort=True):
-        table = cells.pivot_table(index=["seed", "trial"], columns="weights", values="value")
+        table = cells.pivot_table(index=["seed", "trial"], columns="weights_trial", values="value")
         texts, draws = table.shape
         if texts < 2 or draws < 2 or bool(table.isna().any(axis=None)):
             continue
@@ -152,5 +158,6 @@ def variance_components(values: pandas.DataFrame, settings: list[str]) -> pandas
         whole = sum(parts.values()) or 1.0
         shares = {f"{name}_share": part / whole for name, part in parts.items()}
         found = {"texts": texts, "draws": draws, "mean": y.mean()} | parts | shares
-        rows.append(dict(zip(by, group, strict=True)) | found)
+        names = [f"{name}_setting" if name in found else name for name in by]
+        rows.append(dict(zip(names, group, strict=True)) | found)
     return pandas.DataFrame(rows)

@@ -18,7 +18,7 @@ from wordsway.engine.run import Machines, Tally, run_jobs, shard_of
 from wordsway.engine.store import Store
 from wordsway.engine.tables import export, without_facts, writable
 from wordsway.studies.functions import function_jobs
-from wordsway.studies.pairing import Trials, paired_differences, variance_components
+from wordsway.studies.pairing import DRAW, Trials, paired_differences, variance_components
 from wordsway.studies.spec import Study, load_study
 from wordsway.studies.tables import cells_frame, not_converged, setting_columns, texts_of
 
@@ -32,7 +32,7 @@ CURVED = 0.05
 #: Columns that a table may lack, and JSON always has.
 CERTIFIED = ("certified_low", "certified_high")
 OF_SLOPES = (*CERTIFIED, "law", *(f"{law}_error" for law in LAWS))
-OF_DIFFERENCES = ("low", "high", "error", "error_unpaired", *CERTIFIED)
+OF_DIFFERENCES = ("low", "high", *CERTIFIED, "error", "error_unpaired")
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ class Sweep(Result, brief="folder"):
 
     def variance(self) -> pandas.DataFrame:
         """The variance due to text and to weights; columns of `variance_components`."""
-        if "weights" not in self.cells:
+        if not self.cells.empty and "weights_trial" not in self.cells:
             raise InputError(
                 "a sweep that crosses texts and weights",
                 "one draw of weights per text",
@@ -172,13 +172,14 @@ class Sweep(Result, brief="folder"):
         import pandas
 
         frame = self.cells
+        if frame.empty:
+            got = f"0 of {self.tally.total:,} cells"
+            raise InputError("at least one cell", got, "run it again to resume")
         error = frame["error"] if "error" in frame else pandas.Series(float("nan"), frame.index)
         learns = error.notna()
         names = learns.map({True: "error", False: "S"})
         settings = setting_columns(frame)
-        draw = [
-            name for name in ("seed", "trial", "weights", "sample_seed", "text_id") if name in frame
-        ]
+        draw = [name for name in (*DRAW, "sample_seed", "text_id") if name in frame]
         values = frame[[*settings, *draw]].assign(
             measured=frame.get("measured", names).fillna(names),
             value=error.where(learns, frame["lower"]).astype(float),
@@ -190,7 +191,7 @@ class Sweep(Result, brief="folder"):
 
 def _law(cells: pandas.DataFrame) -> dict[str, Any]:
     """The best law of one setting, and the errors of all."""
-    draw = [name for name in ("seed", "trial", "weights") if name in cells]
+    draw = [name for name in DRAW if name in cells]
     table = cells.pivot_table(index=draw, columns="n", values="value").dropna()
     if table.shape[1] < LENGTHS or table.empty:
         return {}

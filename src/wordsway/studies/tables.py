@@ -9,6 +9,7 @@ from wordsway.engine.store import Record, Store
 from wordsway.engine.tables import FACTS
 from wordsway.intervals import CONVERGED
 from wordsway.studies.functions import rows_of
+from wordsway.studies.pairing import DRAW
 from wordsway.studies.texts import TextOptions
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ OUTPUTS = (
 #: Columns that identify the text a cell was measured on.
 TEXT = ("text_id", "text_sha256", "label")
 #: Columns by which repetitions of one setting differ; every other column is part of the setting.
-REPETITIONS = ("key", "seed", "trial", "weights", "measured", *OUTPUTS, *LEARNED, *TEXT, *FACTS)
+REPETITIONS = ("key", *DRAW, "measured", *OUTPUTS, *LEARNED, *TEXT, *FACTS)
 
 
 def cells_frame(
@@ -60,7 +61,10 @@ def cells_frame(
         if "kind" not in record.content and (keys is not None or "function" not in record.content)
         for row in _rows(key, record)
     ]
-    return pandas.DataFrame(rows)
+    frame = pandas.DataFrame(rows)
+    if keys is None and "objective" in frame:  # contents leave the default out
+        frame["objective"] = frame["objective"].fillna("frobenius")
+    return frame
 
 
 def _rows(key: str, record: Record) -> Iterator[dict[str, Any]]:
