@@ -180,6 +180,7 @@ def test_the_command(model: str, tmp_path: Path, capsys: Any) -> None:
     assert run([*base, "--fail-under", "all=1", "--fail-under", "antonyms=0"]) == 1
     said = capsys.readouterr()
     assert "is below 1" in said.err and "gate passed" not in said.err
+    assert "reached: " in said.err and "≥ 0" in said.err
     assert "Is the edit that preserves" in said.out
     assert run([*base, "--forecast"]) == 0
     assert run([*base, "--fail-under", "negation"]) == 2

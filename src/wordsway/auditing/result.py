@@ -567,15 +567,15 @@ def below(
                 f"have texts (levels: {levels}), or add texts with such edits"
             )
         elif score.score < floor:
-            yield f"{model.name}: {where} {score:.3f} is below {floor:g}"
+            texts = count(score.texts, "text")
+            yield f"{model.name}: {where} {score:.3f} is below {floor:g} ({texts})"
 
 
 def passed(floors: Mapping[str, float], models: Sequence[ModelAudit]) -> Iterator[str]:
     """Yield one line for every score that is not below its floor."""
     for model, where, floor, score in _gated(floors, models):
         if score is not None and score.score >= floor:
-            texts = count(score.texts, "text")
-            yield f"gate passed: {model.name}: {where} {score:.3f} ≥ {floor:g} ({texts})"
+            yield f"{model.name}: {where} {score:.3f} ≥ {floor:g} ({count(score.texts, 'text')})"
 
 
 def _gated(

@@ -142,9 +142,9 @@ def audit_command(
         result = audit(names, **asked, **more, progress=progress)
     echo_usage(names)
     failures = [*result.gate, *(f"{name}: {one.reason}" for name, one in result.failed)]
-    if not run.as_json and not failures:
+    if not run.as_json:
         for line in passed(parse_gate(gate), result.models):
-            typer.echo(line, err=True)
+            typer.echo(f"{'reached' if failures else 'gate passed'}: {line}", err=True)
     _report(result, run.as_json, failures)
 
 

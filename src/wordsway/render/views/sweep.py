@@ -49,8 +49,15 @@ def sweep_view(result: Sweep) -> b.ResultView:
             b.source(f"tables: {tables}"),
         ],
         provenance(result),
-        lambda: _chart(result.study.name, means),
+        lambda: _chart(_named(result), means),
     )
+
+
+def _named(result: Sweep) -> str:
+    """The name of the study, with d if all cells have the same."""
+    d = result.cells.get("d")
+    name = result.study.name
+    return name if d is None or d.nunique() != 1 else f"{name}, d = {d.iloc[0]:g}"
 
 
 def _part(result: Sweep) -> str:
