@@ -71,3 +71,20 @@ def test_every_page_is_in_a_table_of_contents():
         name = str(page.relative_to(DOCS).with_suffix(""))
         if name != "index" and "_generated" not in name:
             assert f"\n{name}\n" in index, f"{name} is in no toctree"
+
+
+def test_the_book_has_at_most_20_000_words():
+    """Prose alone: blocks and tables do not count, a formula counts as one word; the reference
+    and the notes are looked up, not read.
+    """
+    index = (DOCS / "index.md").read_text("utf-8")
+    sections = re.findall(r":caption: ([A-Z][A-Za-z ]*)\n\n(.*?)```", index, flags=re.DOTALL)
+    pages = {name: body.split() for name, body in sections}
+    assert {"Tutorials", "How to", "Verbs", "Explanation", "Proofs"} <= set(pages)
+    words = 0
+    for name in set(pages) - {"Reference", "Notes"}:
+        for page in pages[name]:
+            text = (DOCS / f"{page}.md").read_text("utf-8")
+            text = re.sub(r"```.*?```|<!--.*?-->|^\|.*?$", "", text, flags=re.DOTALL | re.MULTILINE)
+            words += len(re.sub(r"\$\$.*?\$\$|\$[^$]*\$", "F", text, flags=re.DOTALL).split())
+    assert 10_000 < words <= 20_000
