@@ -53,7 +53,7 @@ def not_converged_line(loose: int, total: int, effort: str, *, certified: bool) 
     valid = "The interval is valid. " if total == 1 else "The intervals are valid. "
     return (
         f"{valid if certified else ''}{loose:,} of {total:,} searches did not converge: {effort} "
-        "may raise S, in a benchmark by 0.5 % on average and 9.5 % at most"
+        "may raise attained values (benchmark: 0.5 % on average, 9.5 % at most)"
     )
 
 
