@@ -1,1 +1,1 @@
-"""How long may a text be before one word drowns?"""
+"""How long may a text be before one word is invisible?"""

@@ -1,4 +1,4 @@
-"""How long before one word drowns? Trained models, their twins and theory over growing texts.
+"""How long before one word is invisible? Trained models, their twins and theory over growing texts.
 
 | part | texts |
 |---|---|
@@ -44,7 +44,7 @@ class LengthStudy(Figure[dict[str, Length]]):
     """Change of the output against the number of tokens, with laws and controls."""
 
     name: str = "length"
-    title: str = "How long before one word drowns?"
+    title: str = "How long before one word is invisible?"
     study: ClassVar[bool] = True
     reviews: ClassVar[bool] = True
     texts: int = TEXTS

@@ -22,7 +22,7 @@ class Place {
   constructor(main, given) {
     this.state = { ...FIRST, ...given };
     this.status = new Status(() => { if (this.form) this.measure(false); else location.reload(); });
-    main.replaceChildren(h("h1", {}, "How long can a text be before one word drowns?"),
+    main.replaceChildren(h("h1", {}, "How long can a text be before one word is invisible?"),
       h("p", { class: "lead" }, "One sentence of a text is edited so that its meaning changes (is → is not). Then the text around it grows. How far does the change still move the model?"), this.status.element);
   }
 

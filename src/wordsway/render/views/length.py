@@ -51,7 +51,7 @@ SHIFTED = (
 def length_view(found: Length) -> b.ResultView:
     """A sentence per model, tables of curves and laws, layers, and the picture."""
     blocks: list[b.Block] = [
-        b.headline(f"How long can a text be before one word drowns? {_subject(found)}")
+        b.headline(f"How long can a text be before one word is invisible? {_subject(found)}")
     ]
     blocks.append(b.plain(_measured(found)))
     blocks += [b.plain(sentence) for model in found.models for sentence in said(model, found)]
@@ -86,7 +86,7 @@ def length_view(found: Length) -> b.ResultView:
     }
     facts |= {f"model {model.name}": model.sha256 for model in found.models if model.sha256}
     return b.ResultView(
-        "How long can a text be before one word drowns?",
+        "How long can a text be before one word is invisible?",
         [*blocks, b.source(about)],
         provenance(found, facts),
         lambda: picture(found),
