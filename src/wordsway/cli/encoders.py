@@ -90,8 +90,8 @@ class AuditOptions:
     should_stay: list[str] | None = opt.option(
         None,
         "With --target logits: a kind of edit that should not change the label. Replaces the "
-        "default, names, numbers and units; edits that preserve the meaning never should. May "
-        "be repeated.",
+        "default, names, numbers and units; edits that preserve the meaning are always "
+        "included. May be repeated.",
         "--should-stay",
     )
     baselines: bool = opt.option(
@@ -224,7 +224,7 @@ def length_command(
     run: LengthRun,
     measured: LengthOptions,
 ) -> None:
-    """How long can a text be before one word drowns?
+    """How long can a text be before one word is invisible?
 
     Edits one sentence, lets the text around it grow, and reports how the effect of the edit decays.
 

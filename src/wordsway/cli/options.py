@@ -138,7 +138,7 @@ class TrialOptions:
     padding: str | None = option(
         None,
         "none: use only texts of at least n tokens; pad: pad shorter texts; paper: use texts of "
-        "under 240 tokens, padded to 256, with balanced labels.",
+        "under 240 tokens, padded to 256, with balanced labels. Default: none; for learn, paper.",
         group=TEXTS,
     )
 
@@ -161,8 +161,8 @@ class TrialOptions:
 
 # Pretrained models
 TEXT = typer.Argument(None, help="A text, or - for standard input.", metavar="TEXT")
-_MODEL = "Model: minilm, mpnet, smollm2, bert-base, a Hugging Face id, a folder"
-MODEL = option("minilm", f"{_MODEL}, or python:module:name.")
+MODEL_NAMES = "Model: minilm, mpnet, smollm2, bert-base, a Hugging Face id, a folder"
+MODEL = option("minilm", f"{MODEL_NAMES}, or python:module:name, which runs your code.")
 CUT = flag("--cut", "Truncate a text that is too long for the model.")
 
 # Running and output
@@ -192,7 +192,8 @@ class ProbeOptions:
         "--tier",
     )
     reach: float | None = option(
-        None, "Maximum length ρ of Δ, relative to the word's embedding; implies --tier curve."
+        None,
+        "Maximum length ρ of Δ, relative to one row of the word's embedding; implies --tier curve.",
     )
     draws: int | None = option(None, "Number of random real words to try per word; 32 by default.")
     seed: int = SEED
@@ -272,7 +273,7 @@ class EncoderOptions(EndpointOptions):
 
     model: list[str] | None = option(
         None,
-        f"{_MODEL}, or python:module:name, which runs your code; minilm by default; may be "
+        f"{MODEL_NAMES}, or python:module:name, which runs your code; minilm by default; may be "
         "repeated.",
     )
     seed: int = SEED

@@ -154,6 +154,11 @@ def swap_command(
 
 
 @dataclass(frozen=True)
+class CorpusProbeOptions(opt.ProbeOptions):
+    model: str = opt.option("minilm", f"{opt.MODEL_NAMES}.")
+
+
+@dataclass(frozen=True)
 class CorpusRun(opt.RunOptions):
     out: Path = opt.folder(Path("out/words"))
 
@@ -165,7 +170,7 @@ def corpus_command(
     ],
     columns: opt.ColumnOptions,
     run: CorpusRun,
-    probed: opt.ProbeOptions,
+    probed: CorpusProbeOptions,
     limit: int | None = opt.option(None, "Number of texts to sample; all by default."),
     tokens: int = opt.option(64, "Maximum number of tokens per text; longer texts are cut."),
     device: str = opt.DEVICE,

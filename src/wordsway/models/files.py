@@ -107,13 +107,20 @@ def locate(model: str | Path, progress: Progress = silent) -> ModelFiles:
         raise InputError(
             f"a model ({known}), a hub id or a folder with one",
             repr(str(model)),
-            f"write python:{model} for an object of yours"
-            if ":" in str(model)
-            else f"did you mean {nearest[0]}?"
-            if (nearest := difflib.get_close_matches(str(model), data.CATALOGUE, 1))
-            else "see wordsway data list, or check the path; for your own code: python:module:name",
+            _remedy(str(model)),
         )
     return _hashed(labels_of([str(model)])[str(model)], folder)
+
+
+def _remedy(model: str) -> str:
+    """What to pass instead of a string that is not a model's."""
+    if model.startswith("python:"):
+        return "pass one of these: objects of yours are not supported here"
+    if ":" in model:
+        return f"write python:{model} for an object of yours"
+    if nearest := difflib.get_close_matches(model, data.CATALOGUE, 1):
+        return f"did you mean {nearest[0]}?"
+    return "see wordsway data list, or check the path; for your own code: python:module:name"
 
 
 def labels_of(models: Iterable[str]) -> dict[str, str]:
