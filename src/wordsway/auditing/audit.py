@@ -108,7 +108,7 @@ class AuditRequest(EncoderRequest):
         0.70 to 0.99
     should_flip, should_stay : kinds that should, and should not, change the label of a classifier
         (target logits); the latter count as meaning-preserving. They replace `FLIP` and `STAY`;
-        edits that preserve the meaning never should
+        edits that preserve the meaning always count among the latter
     baselines : whether to measure word overlap, the mean of word vectors, and models' twins with
         random weights, too
     device : the device that the models run on

@@ -55,7 +55,7 @@ def attract_command(
     ),
     show_layer: str = opt.option("1", "Layer to show: 1 to L, or last."),
     show_head: str | None = opt.option(None, "Head to show, or all; by default that of --head."),
-    reach: float = opt.option(1.0, "Length ρ of Δ, relative to the word's embedding."),
+    reach: float = opt.option(1.0, "Length ρ of Δ, relative to one row of the word's embedding."),
     draws: int = opt.option(8, "Number of random Δ of the same length to compare with."),
     seed: int = opt.option(0, "Seed of the random Δ."),
 ) -> None:

@@ -49,7 +49,7 @@ class MoveOptions:
         "--certificate/--no-certificate", "Also compute the upper bound.", default=True
     )
     average: int | None = opt.option(
-        None, "Also average over this many random Δ (and real words) per row."
+        None, "Also average over this many random Δ (on real text, also real words) per row."
     )
 
 
@@ -250,7 +250,7 @@ def sweep_command(
 ) -> None:
     """Measure random maps over the grid that a TOML file describes.
 
-    Writes the cells as CSV and Parquet, and sweep.png, means against n, to --out.
+    Writes to --out: the cells as CSV and Parquet, and a plot of the means against n, sweep.png.
 
     An interrupted sweep resumes with the same command.
 
