@@ -19,6 +19,7 @@ import wordsway as ws
 from jobs import Here
 from wordsway.auditing.background import Place
 from wordsway.auditing.encoder import encoder_for
+from wordsway.auditing.gold import gold_triples
 from wordsway.cli.app import run
 from wordsway.core.errors import InputError
 from wordsway.lengths.length import LengthRequest
@@ -127,7 +128,12 @@ def triples(tmp_path: Path) -> Path:
 
 def test_a_rewording_is_of_the_same_size_only_where_sizes_are_matched(triples: Path):
     assert hosted_texts(DOCUMENTS, longest=4).rewording == "rewording of the same size"
-    assert hosted_texts("gold", texts=20, longest=4).rewording == "light rewording"
+    gold = hosted_texts("gold", kinds=["quantifiers"], longest=1)
+    assert gold.rewording == "light rewording" and len(gold.texts) > 20
+    light = {one.text: one.light for one in gold_triples()}
+    for text in gold.texts:
+        sentence = text.document[text.at]
+        assert text.edits["rewording"].edited(sentence) == light[sentence]
     found = hosted_texts(triples, longest=4)
     assert found.rewording == "your rewording"
     assert found.overlaps["rewording"] < 0.3 < found.overlaps["change"]

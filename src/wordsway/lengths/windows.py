@@ -47,9 +47,10 @@ FILLER, FILLER_SENTENCES = 500, 2
 class HostedText:
     """An edited sentence, number ``at`` of the ``document`` that surrounds it; ``edits`` by role.
 
-    ``rewording`` is the meaning-preserving edit whose number of changed words is nearest to that of
-    the change; ``heavy rewording`` rewrites most words, and only gold triples have one; ``random``
-    puts a random real word of as many letters in the place of the change.
+    ``rewording`` is the light one of a gold triple, else the meaning-preserving edit whose number
+    of changed words is nearest to that of the change; ``heavy rewording`` rewrites most words, and
+    only gold triples have one; ``random`` puts a random real word of as many letters in the place
+    of the change.
     """
 
     id: str
@@ -313,7 +314,10 @@ def _chosen(case: Case, seed: int) -> dict[str, Place]:
 
 
 def _rewording(case: Case) -> Edit:
-    """The meaning-preserving edit whose number of changed words is nearest to the change's."""
+    """A gold triple's light rewording, else the meaning-preserving edit nearest in size."""
     kept = [edit for edit in case.edits if edit.role == "keeping"]
+    light = [edit for edit in kept if edit.kind == LIGHT]
+    if light:
+        return light[0]
     size = case.edits[0].words_changed
     return min(kept, key=lambda edit: abs(edit.words_changed - size))
