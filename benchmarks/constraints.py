@@ -36,8 +36,8 @@ ROUNDS, POINTS, SHRINK = 16, 100, 0.4
 
 ABOUT = """the largest shortfall of `lower`, 1 − lower ÷ brute force, at n = 3, d = 2.
 Each draw has a text, weights, a row, and a set of each kind with a random radius; `together` (two
-rows) and `insert` take the kinds of sets in turn. Brute force evaluates plain formulas of the maps
-on a grid of the set and refines the best points."""
+rows) and `insert` take the kinds of sets in turn. Brute force refines the best points
+of a grid of the set. A map's column covers all objectives, an objective's all maps."""
 
 Features = Callable[[torch.Tensor], torch.Tensor]
 
