@@ -90,6 +90,19 @@ def test_vectors_are_recorded_for_other_projects(tmp_path: Path) -> None:
         testing.assert_same_vectors(fixed, tmp_path / "nothing.json")
 
 
+def test_recorded_vectors_may_be_zero(tmp_path: Path) -> None:
+    file = tmp_path / "vectors.json"
+    vectors = {"": [0.0, 0.0], "one": [1.0, 0.0], "two": [0.0, 2.0]}
+    testing.record_vectors(lambda texts: [vectors[text] for text in texts], list(vectors), file)
+    testing.assert_same_vectors(lambda texts: [vectors[text] for text in texts], file)
+    changed = vectors | {"two": [0.0, 3.0]}
+    with pytest.raises(AssertionError, match=r"1 of 3 vectors differ, by up to 0\.5 .*'two'"):
+        testing.assert_same_vectors(lambda texts: [changed[text] for text in texts], file)
+    changed = vectors | {"": [0.0, 3.0]}
+    with pytest.raises(AssertionError, match=r"1 of 3 vectors differ, by up to 1 .*''"):
+        testing.assert_same_vectors(lambda texts: [changed[text] for text in texts], file)
+
+
 def test_results_have_the_shape_of_mteb(tmp_path: Path) -> None:
     found = ws.audit(bag_of_letters, texts=2, kinds=["negation"], draws=0)
     overall, path, about, *others = save_task_results(found, tmp_path)

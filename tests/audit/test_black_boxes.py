@@ -42,6 +42,15 @@ def test_pairs_of_a_function_are_the_cosines_of_its_vectors():
         assert pair.models[0].change == pytest.approx(change, abs=1e-12)
         assert 0 <= pair.models[0].percentile <= 100
     assert found.names == ["letters"] and "characters" in found.models[0]["random_words"]
+    shown = json.loads(found.to_json())["pairs"][0]["models"][0]
+    assert shown["tokens"] is shown["unknown"] is shown["parts"] is None
+
+
+def test_the_only_layer_of_a_function_has_the_score_of_its_target():
+    """Distances that are equal but for rounding are ties in both."""
+    found = ws.audit(letters, texts=40, draws=0, baselines=False)
+    for level in found.models[0].levels.values():
+        assert [level.score] == [layer.auc for layer in level.layers]
 
 
 @pytest.mark.slow

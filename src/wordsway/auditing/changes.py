@@ -45,10 +45,10 @@ class EditEffect:
         return None if self.label is None else self.label != self.edited_label
 
     @property
-    def parts(self) -> int:
+    def parts(self) -> int | None:
         """The layer whose relative change exceeds that of the layer before it most."""
         growth = [after - before for before, after in itertools.pairwise(self.layers)]
-        return 1 + growth.index(max(growth)) if growth else 0
+        return 1 + growth.index(max(growth)) if growth else None
 
 
 def changes_of(
@@ -126,8 +126,13 @@ def _case(
 def _changes(
     case: _Case, pooled: torch.Tensor, values: Sequence[float], labels: Sequence[str] | None
 ) -> list[EditEffect]:
-    distances = cosine_distance(pooled[:1], pooled[1 : 1 + case.edits])
-    layers = relative(pooled[:1], pooled[1 : 1 + case.edits])
+    states = pooled[: 1 + case.edits]
+    distances = cosine_distance(states[:1], states[1:])
+    by_layer = [
+        with_ties(column.tolist(), states[:, layer].unbind())
+        for layer, column in enumerate(distances.T)
+    ]
+    layers = relative(states[:1], states[1:])
     found = []
     for number in range(case.edits):
         first = case.edits + number * case.draws
@@ -138,7 +143,7 @@ def _changes(
                 percentile(values[number], beside),
                 median(beside) if beside else None,
                 1.0 - float(distances[number, -1]),
-                tuple(distances[number].tolist()),
+                tuple(column[number] for column in by_layer),
                 tuple(layers[number].tolist()),
                 *((labels[0], labels[1 + number]) if labels else ()),
             )

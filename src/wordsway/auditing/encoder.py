@@ -120,9 +120,9 @@ class BlackBoxEncoder:
         """The texts themselves."""
         return [(checked(text),) for text in texts]
 
-    def known(self, texts: Sequence[str]) -> tuple[int, int]:
+    def known(self, texts: Sequence[str]) -> tuple[None, None]:
         """No tokens: a black box does not show them."""
-        return 0, 0
+        return None, None
 
     @cached_property
     def words(self) -> RandomWords:

@@ -255,7 +255,8 @@ class PairInModel:
     percent), ``percentile_low`` and ``percentile_high`` its 95 % interval over the words that are
     drawn, ``typical`` the median cosine of those; ``layers`` the relative change of every
     layer's pooled states, ``parts`` the layer in which it grows most; ``tokens`` of both texts
-    without special ones, ``unknown`` those of them that are not in its vocabulary ([UNK]);
+    without special ones, ``unknown`` those of them that are not in its vocabulary ([UNK]), all
+    three None for a model that shows vectors alone;
     ``labels`` of both texts with their probabilities, for a model with a classification head or a
     function that returns probabilities of classes.
     """
@@ -266,9 +267,9 @@ class PairInModel:
     percentile: float | None
     typical: float | None
     layers: tuple[float, ...]
-    parts: int
-    tokens: int = 0
-    unknown: int = 0
+    parts: int | None
+    tokens: int | None = None
+    unknown: int | None = None
     labels: tuple[tuple[str, float], ...] = ()
     percentile_low: float | None = None
     percentile_high: float | None = None

@@ -90,7 +90,7 @@ def save_task_results(
             raise InputError(
                 "a new file or the same result",
                 f"{path} with another result",
-                "choose another folder",
+                "name this version of the model with revision=, or choose another folder",
             )
     for path, text in written.items():
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -94,7 +94,7 @@ def _numbers(pair: Pair) -> b.Table:
         "text",
         optional=True,
         cell=lambda one: (
-            f"layer {one['parts']} of {len(one['layers']) - 1}" if len(one["layers"]) > 1 else "–"
+            "–" if one["parts"] is None else f"layer {one['parts']} of {len(one['layers']) - 1}"
         ),
     )
     return b.table_of([vars(one) for one in pair.models], [MODEL, *NUMBERS, parts])
