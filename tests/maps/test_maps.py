@@ -402,6 +402,13 @@ def test_a_callable_activation_works_and_has_a_certificate_only_with_a_lipschitz
     assert with_bound.upper >= with_bound.lower == pytest.approx(without.lower)
 
 
+def test_a_layer_of_zeros_has_no_bound_by_probability():
+    """Theorem 2 divides by the norm of every layer but the last."""
+    spike = ws.activation(lambda z: (1 - (1e6 * z).abs()).clamp_min(0), lipschitz=1e6)
+    phi, X = ws.DRF(3, 4, depth=2, seed=0, activation=spike), ws.Sample.gaussian(3, 4, 0)
+    assert ws.sensitivity(phi, X, positions=0).certificate == "float64"
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [

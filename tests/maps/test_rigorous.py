@@ -119,9 +119,14 @@ FUNCTIONS = {
     "log1p": (torch.log1p, mp.log1p, (-0.999, 10)),
     "sigmoid": (torch.sigmoid, lambda x: 1 / (1 + mp.exp(-x)), (-700, 40)),
     "tanh": (torch.tanh, mp.tanh, (-20, 20)),
+    "erf": (torch.erf, mp.erf, (-6, 6)),
     "erfc": (torch.erfc, mp.erfc, (-5, 26)),
     "sin": (torch.sin, mp.sin, (-20, 20)),
     "cos": (torch.cos, mp.cos, (-20, 20)),
+    "asin": (torch.asin, mp.asin, (-1, 1)),
+    "acos": (torch.acos, mp.acos, (-1, 1)),
+    "atan2": (lambda x: torch.atan2(x, torch.ones_like(x)), mp.atan, (-700, 700)),
+    "pow": (lambda x: 10_000.0**x, lambda x: mpf(10_000) ** x, (-1, 1)),
 }
 
 

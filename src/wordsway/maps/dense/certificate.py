@@ -211,7 +211,9 @@ def gaussian_bounds(
     *,
     backwards: bool = True,
 ) -> torch.Tensor:
-    """The probable bound of each row; with ``backwards`` the smaller of two where there are two."""
+    """The probable bound of each row, infinite behind a layer of zeros; with ``backwards`` the
+    smaller of two where there are two.
+    """
     phi = trace.layers
     assert phi.beta is not None
     act = phi.activation
@@ -226,6 +228,8 @@ def gaussian_bounds(
     k = phi.k
     upper = []
     sizes = [float(part.norm()) for part in h]
+    if 0.0 in sizes[:-1]:
+        return torch.full((len(rows),), math.inf, dtype=torch.float64)
     later = [Neurons.along_themselves(act, *part) for part in zip(z[1:], sizes[:-1], strict=True)]
     other = math.inf
     if backwards:
