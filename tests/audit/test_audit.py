@@ -131,6 +131,7 @@ def test_bad_requests(model: str) -> None:
         ({"draws": -1}, "draws"),
         ({"data": ["Guten Tag, das ist gut."]}, "can be edited"),
         ({"texts": 0}, "texts ≥ 1"),
+        ({"target": "foo"}, "got 'foo'"),
     ):
         how: dict[str, Any] = {"models": model, "data": TEXTS} | given
         with pytest.raises(InputError, match=message):

@@ -74,6 +74,7 @@ from wordsway.engine.store import Store
 from wordsway.engine.tables import save_table
 from wordsway.models.endpoint import Endpoint
 from wordsway.models.files import ModelName, locate
+from wordsway.probing.targets import check_target
 
 log = logging.getLogger("wordsway")
 #: Random real words that each edit is compared with.
@@ -122,6 +123,7 @@ class AuditRequest(EncoderRequest):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        check_target(self.target)
         if self.local is not None:
             warnings.warn("local has no effect: use words", DeprecationWarning, stacklevel=4)
         for one in self.own_thresholds:

@@ -134,7 +134,7 @@ class LengthRequest(EncoderRequest):
                 f"a target: {', '.join(TARGETS)} or a layer", repr(self.target), "choose one"
             )
         if not 0 < self.level <= 2:
-            raise InputError("a cosine distance above 0", self.level, "such as 0.05")
+            raise InputError("a cosine distance above 0 and at most 2", self.level, "such as 0.05")
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
@@ -233,7 +233,10 @@ class LengthRequest(EncoderRequest):
             roles = tuple(dict(zip(text.roles, one, strict=True)) for one in found)
             measured.append(MeasuredText(text.id, text.kind, roles))
         if not measured:
-            raise WordswayError(f"{name} has no results ({failed[0]}): run the same command again")
+            raise WordswayError(
+                f"{name} has no results ({failed[0]}): fix the cause and run again with "
+                "--retry-failed (retry_failed=True in Python)"
+            )
         rest = self.sizes, tuple(measured), tuple(failed)
         return ModelLength(name, *rest, self.level, self.seed)
 
