@@ -126,6 +126,21 @@ def test_a_grid_over_heads_and_temperature(tmp_path: Path) -> None:
     assert "temperature" in shown.get() and len(shown.get().splitlines()) > 25
 
 
+def test_tables_keep_the_order_of_the_grid(tmp_path: Path) -> None:
+    study = parse_study(
+        'pair_by = ["scores"]\n[[grid]]\nmap = "attention"\nn = [16, 4, 8]\nd = 8\nheads = 2\n'
+        'scores = ["softmax", "relu/n", "linear/n"]'
+    )
+    records = [Record(cell.content, fake(cell).outputs or {}, {}) for cell in study.cells]
+    result = replace(swept(tmp_path, records), study=study)
+    order = ["softmax", "relu/n", "linear/n"]
+    assert result.means()["n"].tolist() == [4] * 3 + [8] * 3 + [16] * 3
+    assert result.means()["scores"].tolist() == 3 * order
+    assert result.slopes()["scores"].tolist() == order
+    assert set(result.differences()["scores_first"]) == {"softmax"}
+    assert result.differences()["scores"].tolist() == 3 * order[1:]
+
+
 def test_cells_that_learn_beside_cells_that_measure(tmp_path: Path) -> None:
     """One store may hold both: an error is not averaged with an S."""
     found = [record(BASE, trial) for trial in range(3)]

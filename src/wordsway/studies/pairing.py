@@ -87,7 +87,7 @@ def unpaired(content: Mapping[str, Any], pair_by: tuple[str, ...]) -> dict[str, 
 def paired_differences(
     values: pandas.DataFrame, settings: list[str], pair_by: Sequence[str]
 ) -> pandas.DataFrame:
-    """Differences of settings from the first of those that differ in ``pair_by`` alone.
+    """Differences of settings from the first, in their order, that differs in ``pair_by`` alone.
 
     ``values`` has a row per cell: the settings, ``measured``, ``value``, ``upper`` and the columns
     that identify the draw. A row of the answer has the mean difference over draws with its 95 %
@@ -103,9 +103,9 @@ def paired_differences(
     others = ["measured", *(name for name in settings if name not in pair_by)]
     draw = [name for name in DRAW if name in values]
     rows = []
-    for group, cells in values.groupby(others, dropna=False, sort=True):
-        every = [(key, part.set_index(draw)) for key, part in cells.groupby(varied, dropna=False)]
-        (first_key, first), *rest = every
+    for group, cells in values.groupby(others, dropna=False, sort=False):
+        parts = cells.groupby(varied, dropna=False, sort=False)
+        (first_key, first), *rest = ((key, part.set_index(draw)) for key, part in parts)
         for key, part in rest:
             both = part.join(first.add_suffix("_first"), how="inner")
             change = both["value"] - both["value_first"]
@@ -142,7 +142,7 @@ def variance_components(values: pandas.DataFrame, settings: list[str]) -> pandas
 
     rows = []
     by = [*settings, "measured"]
-    for group, cells in values.groupby(by, dropna=False, sort=True):
+    for group, cells in values.groupby(by, dropna=False, sort=False):
         table = cells.pivot_table(index=["seed", "trial"], columns="weights_trial", values="value")
         texts, draws = table.shape
         if texts < 2 or draws < 2 or bool(table.isna().any(axis=None)):

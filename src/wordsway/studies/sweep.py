@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from wordsway.core.checks import Count, FilePath, Seed, validated
 from wordsway.core.errors import InputError
 from wordsway.core.laws import LAWS, laws, slope
@@ -97,7 +99,7 @@ class Sweep(Result, brief="folder"):
         if self.cells.empty:
             return pandas.DataFrame(columns=["map", "n", "measured", "trials", "mean"])
         values, settings = self._values()
-        trials = values.groupby([*settings, "measured"], dropna=False, sort=True)
+        trials = values.groupby([*settings, "measured"], dropna=False, sort=False)
         table = trials["value"].agg(["size", "mean", "std"])
         table.columns = pandas.Index(["trials", "mean", "sd"])
         table["upper"] = trials["upper"].mean()
@@ -149,7 +151,7 @@ class Sweep(Result, brief="folder"):
         values, settings = self._values()
         by = ["measured", *(name for name in settings if name != "n")]
         rows = []
-        for group, cells in values.groupby(by, dropna=False, sort=True):
+        for group, cells in values.groupby(by, dropna=False, sort=False):
             cells = cells[cells["value"] > 0]
             if cells["n"].nunique() < LENGTHS:
                 continue
@@ -168,7 +170,9 @@ class Sweep(Result, brief="folder"):
         return pandas.DataFrame(rows).assign(law=law)
 
     def _values(self) -> tuple[pandas.DataFrame, list[str]]:
-        """A value per cell with its settings and its draw, and the names of the settings."""
+        """A value per cell with its settings and its draw, and the names of the settings. Cells are
+        in the order of the grid's values; n ascends, and values that the grid lacks come last.
+        """
         import pandas
 
         frame = self.cells
@@ -186,7 +190,14 @@ class Sweep(Result, brief="folder"):
             upper=frame["upper"].astype(float).mask(learns),
             loose=not_converged(frame),
         )
-        return values, settings
+        places = {cell.key: place for place, cell in enumerate(self.study.cells)}
+        place = frame["key"].map(places).fillna(len(places))
+        by: list[Any] = []
+        for name in ("measured", *settings):
+            codes, _ = pandas.factorize(values[name], sort=True, use_na_sentinel=False)
+            by += [] if name == "n" else [place.groupby(codes).transform("min")]
+            by.append(codes)
+        return values.iloc[np.lexsort(by[::-1])], settings
 
 
 def _law(cells: pandas.DataFrame) -> dict[str, Any]:
