@@ -111,6 +111,7 @@ def test_converged_takes_groups_that_agree():
     assert three.status == "converged"
     assert alone.lower == pytest.approx(three.lower, rel=1e-4)
     assert alone.status.startswith("not converged: a larger effort=")
+    assert alone.status.endswith("(one group of starts)")
 
 
 def test_groups_in_one_batch_find_what_they_find_one_after_the_other():

@@ -43,18 +43,26 @@ MEMORY = 2**31
 #: The kind of an upper end where all vectors of a finite set were tried, in float64.
 ENUMERATED = "enumeration"
 #: The status of a search whose groups of starts agree, and of one whose groups ended at different
-#: values, or before they stalled.
+#: values, or before they stalled; or that had one group, so that none could agree.
 CONVERGED = "converged"
 NOT_CONVERGED = "not converged: a larger effort= may raise lower"
+NOT_COMPARED = f"{NOT_CONVERGED} (one group of starts)"
 
 
-def not_converged_line(loose: int, total: int, effort: str, *, certified: bool) -> str:
-    """A line on searches that did not converge; the gain is that of docs/notes/search.md."""
+def not_converged_line(
+    loose: int, total: int, effort: str, *, certified: bool, used: float = 1.0
+) -> str:
+    """A line on searches that did not converge; the gain from effort 4, which ``effort`` spells, is
+    that of docs/notes/search.md, and is left out where that much was ``used``.
+    """
     valid = "The interval is valid. " if total == 1 else "The intervals are valid. "
-    return (
-        f"{valid if certified else ''}{loose:,} of {total:,} searches did not converge: {effort} "
-        "may raise attained values (benchmark: 0.5 % on average, 9.5 % at most)"
+    advice = (
+        f": {effort} may raise attained values (benchmark: 0.5 % on average, 9.5 % at most)"
+        if used < 4
+        else f" at effort {used:g}"
     )
+    valid = valid if certified else ""
+    return f"{valid}{loose:,} of {total:,} searches did not converge{advice}"
 
 
 @dataclass(frozen=True)
@@ -253,6 +261,7 @@ def sensitivity(
                 part = stretch_of(searching, 1, len(rows), len(rows))
                 more, rest = _search(view, rows[1:], moves, **how, progress=part)
                 delta, converged = torch.cat([delta, more]), converged and rest
+        alone = not moves.finite and (plan or view.plan.scaled(effort)).groups == 1
         exact = view
         if (certificate or several) and view.X.dtype != torch.float64:
             exact = moves.view(phi.view(sample, torch.float64))
@@ -289,7 +298,7 @@ def sensitivity(
         position=rows[best],
         delta=delta[best],
         words=entries,
-        status=CONVERGED if converged else NOT_CONVERGED,
+        status=CONVERGED if converged else NOT_COMPARED if alone else NOT_CONVERGED,
         seed=seed,
         seconds=time.perf_counter() - started,
         radius=moves.radius,

@@ -19,7 +19,7 @@ from wordsway.core.errors import InputError
 from wordsway.engine.run import Tally
 from wordsway.engine.store import Record, Store
 from wordsway.engine.tables import writable
-from wordsway.intervals import NOT_CONVERGED, not_converged_line
+from wordsway.intervals import NOT_COMPARED, NOT_CONVERGED, not_converged_line
 from wordsway.render.plot.chart import CERTIFIED
 from wordsway.render.plot.pictures import view_figure
 from wordsway.render.terminal import panel
@@ -160,7 +160,7 @@ def test_curves_of_a_picture_are_named_by_their_settings(tmp_path: Path) -> None
     result = swept(tmp_path, [record(each, trial) for each in requests for trial in range(2)])
     labels = view_figure(view_of(result)).axes[0].get_legend_handles_labels()[1]
     curves = [label for label in labels if label != CERTIFIED]
-    assert curves == ["attention, heads 2", "attention, heads 4"]
+    assert curves == ["heads 2", "heads 4"]
 
 
 def test_searches_that_did_not_converge_are_counted(tmp_path: Path) -> None:
@@ -170,7 +170,39 @@ def test_searches_that_did_not_converge_are_counted(tmp_path: Path) -> None:
         each.outputs["status"] = status
     result = swept(tmp_path, records)
     assert result.not_converged == 2 == result.means()["not_converged"][0]
-    assert "2 of 3 searches did not converge" in shown(result)
+    said = shown(result)
+    assert "2 of 3 searches did not converge: effort = 4 in the grid" in said
+    assert "one group of starts" not in said
+
+
+def test_advice_names_a_higher_effort_and_counts_searches_of_one_group(tmp_path: Path) -> None:
+    records = [record(replace(BASE, effort=4.0), trial) for trial in range(3)]
+    for each, status in zip(records, (NOT_COMPARED, NOT_CONVERGED, NOT_COMPARED), strict=True):
+        each.outputs["status"] = status
+    said = shown(swept(tmp_path, records))
+    assert "3 of 3 searches did not converge at effort 4" in said and "effort = 4 in" not in said
+    assert "2 of these have one group of starts" in said
+
+
+def test_the_basis_of_certificates_and_the_rows_are_named(tmp_path: Path) -> None:
+    records = [record(replace(BASE, n=n), trial) for n in (4, 6, 8) for trial in range(2)]
+    for place, each in enumerate(records):
+        each.outputs["certificate"] = "float64" if place < 4 else "1 − 1e-9"
+    assert "certified: float64 in 4 cells (n = 4 … 6)\n" in shown(swept(tmp_path, records[:4]))
+    result = swept(tmp_path / "b", records)
+    bases = "certified: 1 − 1e-9 in 2 cells (n = 8), float64 in 4 cells (n = 4 … 6)"
+    assert bases in shown(result)
+    assert "a study, attention, d = 8, row 0: means of S over trials" in shown(result)
+    title = view_figure(view_of(result)).axes[0].get_title().replace("\n", " ")
+    assert title.startswith("a study, attention, d = 8, row 0") and "1 − 1e-9 in 2 cells" in title
+
+
+def test_maps_of_users_have_the_name_of_their_function(tmp_path: Path) -> None:
+    requests = [replace(BASE, n=n, options={"heads": h}) for h in (2, 4) for n in (4, 6, 8)]
+    result = swept(tmp_path, [record(each, 0) for each in requests])
+    result = replace(result, cells=result.cells.assign(map="mine.maps:Cauchy"))
+    assert "a study, Cauchy, d = 8" in shown(result) and "mine.maps" not in shown(result)
+    assert result.means()["map"].unique().tolist() == ["mine.maps:Cauchy"]
 
 
 def test_tables_of_an_interrupted_sweep_say_how_many_cells_they_have(tmp_path: Path) -> None:
@@ -263,7 +295,24 @@ def test_a_curve_is_not_taken_for_a_rate(curve: list[float], line: bool, tmp_pat
             records[-1].outputs["lower"] = S * factor
     result = swept(tmp_path, records)
     assert (result.slopes()["line_p"][0] > 0.05) == line
-    assert ("not a line in log n" not in shown(result)) == line
+    said = " ".join(shown(result).split())
+    assert ("not a line in log n" not in said) == line
+    assert "average over the measured n (4 … 16), not a rate" in said
+    assert "no bend was detected" in said and "loose certificates widen it" in said
+
+
+def test_a_note_on_laws_is_shown_with_its_column(tmp_path: Path) -> None:
+    records = [
+        record(replace(BASE, n=n, options={"heads": heads}), trial)
+        for n in (4, 6, 8)
+        for heads in (2, 4)
+        for trial in range(2)
+    ]
+    result = swept(tmp_path, records)
+    assert "law " in shown(result) and "undecided" in shown(result)
+    narrow = shown(result, 60)
+    assert "not shown:" in narrow and "undecided" not in narrow
+    assert "measured  " not in shown(result, 80), "it has one value"
 
 
 def test_a_folder_for_results_is_not_named_like_a_file(tmp_path: Path) -> None:

@@ -157,8 +157,9 @@ class Sweep(Result, brief="folder"):
                 continue
             texts = texts_of(cells)
             found = slope(cells["n"], cells["value"], texts=texts)
-            row = {"slope": found.value, "error": found.error}
+            row: dict[str, Any] = {"slope": found.value, "error": found.error}
             row |= {"low": found.low, "high": found.high, "line_p": found.line_p}
+            row |= dict.fromkeys(CERTIFIED if values["upper"].notna().any() else ())
             if cells["upper"].notna().all():
                 sure = slope(cells["n"], cells["value"], cells["upper"], texts=texts)
                 row |= {"certified_low": sure.low, "certified_high": sure.high}

@@ -173,24 +173,25 @@ def request_line(request: Request) -> str:
             continue
         letter = "L" if name == "depth" else name
         sizes += f" {letter}={shown:,}" if isinstance(shown, int) else f" {letter}={shown}"
-    where = rows_line(request)
+    where = rows_line(request.positions, request.together)
     for name, value in request.moves.items():
         where += f" · {value}" if name != "together" else ""
     return f"{request.map.upper()} {sizes} · {where} · {request.data} texts · seed {request.seed}"
 
 
-def rows_line(request: Request) -> str:
-    """The rows and words that may change, counted from 0.
+def rows_line(positions: str | Sequence[int | str], together: str | None = None) -> str:
+    """The rows and words that may change, counted from 0; as a request or a table has them.
 
-    >>> [rows_line(Request("raf", 9, 4, positions=rows)) for rows in ((0,), (0, 3), "all")]
-    ['row 0', 'rows 0,3', 'all rows']
+    >>> [rows_line(rows) for rows in ((0,), "0,3", "all", ("word:2",))]
+    ['row 0', 'rows 0,3', 'all rows', 'word 2']
     """
-    if request.together is not None:
-        return f"rows {request.together} together"
-    if isinstance(request.positions, str):
-        return "all rows" if request.positions == "all" else "all words"
-    rows = [str(row) for row in request.positions if isinstance(row, int)]
-    words = [row.partition(":")[2] for row in request.positions if isinstance(row, str)]
+    if together is not None:
+        return f"rows {together} together"
+    each = positions.split(",") if isinstance(positions, str) else list(map(str, positions))
+    if each in (["all"], ["words"]):
+        return "all rows" if each == ["all"] else "all words"
+    rows = [row for row in each if ":" not in row]
+    words = [row.partition(":")[2] for row in each if ":" in row]
     return ", ".join(
         f"{what}{'s' if len(found) > 1 else ''} {','.join(found)}"
         for what, found in (("row", rows), ("word", words))
@@ -218,10 +219,16 @@ def forecast_view(cost: Forecast) -> b.ResultView:
 def measurement_view(result: Measurement) -> b.ResultView:
     request = result.request
     blocks: list[b.Block] = [b.headline(request_line(request)), _trials_table(result)]
-    blocks.append(b.plain(b.Span(f"S, {rows_line(request)}: ", "bold"), _mean(result)))
+    blocks.append(
+        b.plain(
+            b.Span(f"S, {rows_line(request.positions, request.together)}: ", "bold"), _mean(result)
+        )
+    )
     if loose := sum(trial.status != CONVERGED for trial in result.trials):
         certified, total = result.mean_upper is not None, len(result.trials)
-        said = not_converged_line(loose, total, "effort=4 in Python", certified=certified)
+        said = not_converged_line(
+            loose, total, "effort=4 in Python", certified=certified, used=request.effort
+        )
         blocks.append(b.soft(said))
     average = average_line(result.averages)
     if average is not None:
@@ -290,9 +297,10 @@ def _trials_bars(result: Measurement, average: str | None) -> b.Bars:
     over = ", ".join(OVER[name] for name in result.averages)
     label = "relative change S by one row; dashed: mean attained"
     label += f", dotted: mean over {over}" if over else ""
-    trials = result.trials
+    trials, request = result.trials, result.request
+    where = rows_line(request.positions, request.together)
     return b.Bars(
-        f"{request_line(result.request)}\nS, {rows_line(result.request)}: {_mean(result)}"
+        f"{request_line(request)}\nS, {where}: {_mean(result)}"
         + (f"\non average, {average}" if average else ""),
         [f"trial {at}" + (f", {one.word}" if one.word else "") for at, one in enumerate(trials)],
         [b.BarColumn(label, [one.lower for one in trials], [one.upper for one in trials])],

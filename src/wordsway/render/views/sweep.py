@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from wordsway.core.chart import Chart, Curve, Panel
-from wordsway.core.format import format_bytes, format_seconds
+from wordsway.core.format import count, format_bytes, format_seconds
 from wordsway.core.laws import FOLDS
 from wordsway.data import entry
 from wordsway.engine.forecast import SweepForecast
 from wordsway.engine.run import Tally
-from wordsway.intervals import not_converged_line
+from wordsway.intervals import NOT_COMPARED, not_converged_line
 from wordsway.render import blocks as b
 from wordsway.render.numbers import at_least, at_most
 from wordsway.render.views.common import frame_table, provenance
+from wordsway.render.views.random_maps import rows_line
 from wordsway.studies.sweep import CURVED, Sweep
-from wordsway.studies.tables import setting_columns
+from wordsway.studies.tables import not_converged, setting_columns
 
 if TYPE_CHECKING:
     import pandas
@@ -26,38 +28,90 @@ if TYPE_CHECKING:
 MOST = 12
 #: Columns of the means that are not part of a curve's name.
 LEFT_OUT = ("n", "measured", "trials", "mean", "sd", "upper", "not_converged")
+#: What the columns of slopes mean.
+SLOPE_NOTES = {
+    "certified": "has the 95 % interval for all S between both ends: loose certificates widen it",
+    "line_p": "p-value of a line; a large one means that no bend was detected, not that S has none",
+}
 LABELS = {"S": "word sensitivity S", "error": "error after the change"}
 
 
 def sweep_view(result: Sweep) -> b.ResultView:
     tables = ", ".join(str(path) for path in result.tables)
-    means, searches = result.means(), []
-    if loose := result.not_converged:
-        certified, total = bool(result.cells["upper"].notna().any()), len(result.cells)
-        said = not_converged_line(loose, total, "effort = 4 in the grid", certified=certified)
-        searches.append(b.soft(said))
-    else:
-        means = means.drop(columns="not_converged", errors="ignore")
+    means = _short(result.means())
+    bases, name, measured = _bases(result.cells), _named(result), means["measured"].unique()
+    what = f" of {measured[0]}" if len(measured) == 1 else ""
+    columns = (
+        means if result.not_converged else means.drop(columns="not_converged", errors="ignore")
+    )
     return b.ResultView(
         "Sweep",
         [
-            b.headline(f"{result.study.name}, means over trials{_part(result)}"),
-            frame_table(means, shown=30),
-            *searches,
+            b.headline(f"{name}: means{what} over trials{_part(result)}"),
+            _table(columns, ""),
+            *([b.soft(f"certified: {', '.join(bases)}")] if bases else []),
+            *_searches(result),
             *_comparisons(result),
             b.soft(tally_line(result.tally, result.folder / "store")),
             b.source(f"tables: {tables}"),
         ],
         provenance(result),
-        lambda: _chart(_named(result), means),
+        lambda: _chart(name, means, f" · certified: {', '.join(bases)}" if bases[1:] else ""),
     )
 
 
+def _short(table: pandas.DataFrame) -> pandas.DataFrame:
+    """Maps of users by the name of their function or class."""
+    return table.assign(map=[str(name).rpartition(":")[2] for name in table["map"]])
+
+
 def _named(result: Sweep) -> str:
-    """The name of the study, with d if all cells have the same."""
-    d = result.cells.get("d")
-    name = result.study.name
-    return name if d is None or d.nunique() != 1 else f"{name}, d = {d.iloc[0]:g}"
+    """The name of the study, with the map, d and the rows that move if all cells have the same."""
+    cells, parts = result.cells, [result.study.name]
+    if cells.empty:
+        return parts[0]
+    spelled: dict[str, Any] = {"map": str, "d": "d = {:g}".format, "positions": rows_line}
+    if "positions" not in cells:  # of a user's function, where it is known only what was attained
+        spelled["position"] = "attained at row {:g}".format
+    for name, spell in spelled.items():
+        if name in cells and cells[name].nunique() == 1:
+            parts.append(spell(_short(cells)[name].dropna().iloc[0]))
+    return ", ".join(parts)
+
+
+def _bases(cells: pandas.DataFrame) -> list[str]:
+    """The bases of certificates, each with its number of cells and where they are."""
+    bases = []
+    known = cells[cells["upper"].notna()] if "upper" in cells else cells
+    for basis, rows in known.groupby("certificate") if len(known) else ():
+        where = sorted(set(_short(rows)["map"])) if known["map"].nunique() > 1 else []
+        if "n" in rows:
+            where.append(f"n = {_span(rows['n'])}")
+        bases.append(f"{basis} in {count(len(rows), 'cell')} ({', '.join(where)})")
+    return bases
+
+
+def _span(n: pandas.Series[int]) -> str:
+    return f"{n.min():g} … {n.max():g}" if n.nunique() > 1 else f"{n.min():g}"
+
+
+def _searches(result: Sweep) -> Iterator[b.Block]:
+    """How many searches did not converge, and how many of them could not."""
+    if not (loose := result.not_converged):
+        return
+    cells = result.cells
+    which, certified = cells[not_converged(cells)], bool(cells["upper"].notna().any())
+    used = float(which["effort"].fillna(1.0).max()) if "effort" in which else 1.0
+    yield b.soft(
+        not_converged_line(
+            loose, len(cells), "effort = 4 in the grid", certified=certified, used=used
+        )
+    )
+    if alone := int((which["status"] == NOT_COMPARED).sum()):
+        yield b.soft(
+            f"{alone:,} of these have one group of starts, which cannot converge, as weights drawn "
+            "on demand do at effort 1: the gap to the certified end says more"
+        )
 
 
 def _part(result: Sweep) -> str:
@@ -72,8 +126,8 @@ def _laws_note(slopes: pandas.DataFrame) -> str | None:
         return None
     errors = [name for name in slopes if name in ("power_error", "logarithm_error")]
     if errors and slopes[errors].notna().all(axis=None):
-        return "law –: the trials do not decide between the laws"
-    return f"law –: undecided, or (without errors) fewer than {FOLDS} trials have every n"
+        return "–: the trials do not decide between the laws"
+    return f"–: undecided, or (without errors) fewer than {FOLDS} trials have every n"
 
 
 def _comparisons(result: Sweep) -> Iterator[b.Block]:
@@ -91,14 +145,17 @@ def _comparisons(result: Sweep) -> Iterator[b.Block]:
         yield _table(found, "certified, these draws", *(f"{name}_first" for name in names))
     if result.has_slopes and not (found := result.slopes()).empty:
         yield b.headline(f"slopes of attained log S on log n{_part(result)}")
-        yield _table(found, "certified")
+        over = f"average over the measured n ({_span(result.cells['n'])}), not a rate"
+        notes = SLOPE_NOTES | {"slope": f"{over}: it may differ in longer texts"}
+        notes["law"] = _laws_note(found) or ""
+        table = _table(found, "certified")
+        shown = [column.name for column in table.columns if notes.get(column.name)]
+        yield replace(table, notes={name: notes[name] for name in shown})
         if bent := int((found["line_p"] < CURVED).sum()):
             yield b.warning(
                 f"line_p < {CURVED:g} in {bent} of {len(found)} rows (1 in 20 by chance): log S is "
-                "not a line in log n there; slope is an average over these n, not a rate"
+                "not a line in log n there"
             )
-        if note := _laws_note(found):
-            yield b.soft(note)
 
 
 def _table(table: pandas.DataFrame, certified: str, *names: str) -> b.Table:
@@ -106,7 +163,7 @@ def _table(table: pandas.DataFrame, certified: str, *names: str) -> b.Table:
     an interval in one column, which a narrow terminal shows or leaves out.
     """
     same = [name for name in ("measured", "map", *names) if table[name].nunique() == 1]
-    table, shown = table.drop(columns=same), {"95 % interval": "", certified: "certified_"}
+    table, shown = _short(table).drop(columns=same), {"95 % interval": "", certified: "certified_"}
     for name, prefix in shown.items():
         low, high = f"{prefix}low", f"{prefix}high"
         if low in table:
@@ -136,16 +193,18 @@ def tally_line(tally: Tally, store: object) -> str:
     return f"{', '.join(parts)}, of {tally.total:,}; {spent}; stored in {store}"
 
 
-def _chart(name: str, table: pandas.DataFrame) -> Chart | None:
+def _chart(name: str, table: pandas.DataFrame, bases: str) -> Chart | None:
     """Means over trials against n, one curve per setting; one panel for S and one for errors."""
     if table.empty or "n" not in table:
         return None
-    panels = [_panel(name, str(what), rows) for what, rows in table.groupby("measured")]
-    return Chart(panels, shared_key=max(len(panel.curves) for panel in panels) > 4)
+    panels = [_panel(name, bases, str(what), rows) for what, rows in table.groupby("measured")]
+    return Chart(panels)
 
 
-def _panel(name: str, measured: str, table: pandas.DataFrame) -> Panel:
+def _panel(name: str, bases: str, measured: str, table: pandas.DataFrame) -> Panel:
     settings = [column for column in setting_columns(table) if column not in LEFT_OUT]
+    if len(settings) > 1 and table["map"].nunique() == 1:
+        settings.remove("map")
     curves = []
     for colour, (setting, rows) in enumerate(table.groupby(settings, dropna=False, sort=False)):
         values = setting if isinstance(setting, tuple) else (setting,)
@@ -162,7 +221,7 @@ def _panel(name: str, measured: str, table: pandas.DataFrame) -> Panel:
         )
     more = "" if len(curves) <= MOST else f", the first {MOST} of {len(curves)} settings"
     return Panel(
-        f"{name}: mean ± sd over trials{more}",
+        f"{name}: mean ± sd over trials{more}{bases if measured == 'S' else ''}",
         curves[:MOST],
         logarithmic=measured == "S" and bool((table["mean"] > 0).all()),
         y_label=LABELS.get(measured, measured),
