@@ -197,6 +197,24 @@ def test_the_basis_of_certificates_and_the_rows_are_named(tmp_path: Path) -> Non
     assert title.startswith("a study, attention, d = 8, row 0") and "1 − 1e-9 in 2 cells" in title
 
 
+def test_pictures_of_many_settings_tell_bounds_and_bands_apart(tmp_path: Path) -> None:
+    records = []
+    for effort in range(1, 9):
+        for n, S in ((4, 3.0), (8, 1.0), (16, 0.4), (32, 0.15)):
+            for trial in range(2):
+                records.append(record(replace(BASE, n=n, effort=effort / 8), trial))
+                records[-1].outputs.update(lower=S * (1 + 0.02 * trial), upper=1.1 * S)
+    axes = view_figure(view_of(swept(tmp_path, records))).axes[0]
+    thin = [line.get_linestyle() for line in axes.lines if line.get_label() == CERTIFIED]
+    assert thin == ["-"] * 6 + ["--"] * 2
+    assert len(axes.collections) == 8, "a band for each curve"
+    legend = axes.get_legend()
+    assert legend is not None and len(legend.get_texts()) == 9
+    low, top = axes.get_ylim()
+    ticks = [tick for tick in axes.get_yticks() if low <= tick <= top]
+    assert min(ticks) < 0.15 and max(ticks) > 3.0
+
+
 def test_maps_of_users_have_the_name_of_their_function(tmp_path: Path) -> None:
     requests = [replace(BASE, n=n, options={"heads": h}) for h in (2, 4) for n in (4, 6, 8)]
     result = swept(tmp_path, [record(each, 0) for each in requests])

@@ -29,7 +29,7 @@ DECADE = 10.0
 STEPS = 40
 #: A key of more lines stands below its panel; logarithmic axes leave less space.
 INSIDE, INSIDE_LOGARITHMIC = 5, 3
-#: The key of thin lines without markers, which have the colours of their curves.
+#: The key of thin lines without markers, which have the colours and dashes of their curves.
 CERTIFIED = "thin lines: certified upper bounds"
 #: The colour of tiles without a certificate.
 UNKNOWN = "#ffffff"
@@ -152,8 +152,9 @@ def _curve(axes: Axes, curve: Curve) -> None:
     if curve.lower:
         axes.fill_between(curve.x, curve.lower, ends, color=colour, alpha=0.12, linewidth=0)
     elif any(end is not None for end in curve.upper):
-        axes.plot(curve.x, ends, color=colour, linewidth=0.7, label=CERTIFIED)
-    if any(curve.sd) and not curve.dashed:
+        dash = look.get("linestyle", "-")
+        axes.plot(curve.x, ends, dash, color=colour, linewidth=0.7, label=CERTIFIED)
+    if any(curve.sd):
         low, high = (
             [mean + side * sd for mean, sd in zip(curve.mean, curve.sd, strict=True)]
             for side in (-1, 1)
@@ -241,10 +242,14 @@ def _logarithms(axes: Axes, panel: Panel) -> None:
         + [value for line in panel.references for value in line.y]
     )
     top = min(axes.get_ylim()[1], DECADE * top)
-    if top > DECADE * low:
-        axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-    elif top > 3 * low:
-        axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 3.0, 5.0, 7.0)))
+    if top > 3 * low:
+        steps = (1.0, 2.0, 5.0) if top > 3 * DECADE * low else (1.0, 2.0, 3.0, 5.0, 7.0)
+        axes.yaxis.set_major_locator(LogLocator(subs=steps))
+        # Both ends of the axis have a label.
+        decades = range(math.floor(math.log10(low)) - 1, math.ceil(math.log10(top)) + 2)
+        labels = [step * 10.0**decade for decade in decades for step in steps]
+        low = max(label for label in labels if label <= low)
+        top = min(label for label in labels if label >= top)
     else:
         axes.yaxis.set_major_locator(MaxNLocator(6))
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:.3g}")
