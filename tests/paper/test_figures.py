@@ -21,7 +21,12 @@ from wordsway.paper.learned_flips import LearnedFlips
 from wordsway.paper.lengths import LengthStudy
 from wordsway.paper.phase import RATIOS, counting_line, theorem_line
 from wordsway.paper.reproduce import FIGURES, DrawnFigure, choose
-from wordsway.paper.sensitivity_curves import SensitivityCurves, judge_slope, largest_of_all
+from wordsway.paper.sensitivity_curves import (
+    SensitivityCurves,
+    judge_slope,
+    largest_of_all,
+    theorem_3,
+)
 from wordsway.render.terminal import panel as terminal_panel
 from wordsway.studies.cells import Cell, FlipJob
 from wordsway.studies.request import Request
@@ -284,6 +289,7 @@ def test_the_page_judges_slopes_as_the_figures_do(tmp_path: Path) -> None:
     rows = claims(requests, store, 4)
     assert [row["verdict"] for row in rows] == ["agrees", "disagrees", "agrees", "–"]
     rules = [judge_slope(name, None, (10, 20, 40), 8)[1] for name in ("raf", "relu-raf", "rf")]
+    rules[0] += f". {theorem_3([8])}"
     assert [row["rule"] for row in rows] == [*rules, "–"]
     assert rows[0]["claim"] == FIGURES["3.1"].findings(curves(0.0))[0].claim
     assert all("1.50 times" in row["measured"] for row in rows)
@@ -403,6 +409,13 @@ def test_alignments_are_compared_at_the_same_length() -> None:
     assert less.series.endswith("n = 120") and less.verdict == "disagrees"
 
 
+def test_captions_name_certificates_outside_the_axes_where_there_are_any() -> None:
+    for upper, outside in ((1.5, False), (99.0, True)):
+        rows = curves(-0.5, upper=upper).assign(d=192, seconds=1.0, status="converged")
+        caption = FIGURES["2-left"].caption(rows.assign(key=range(len(rows))))
+        assert ("outside the axes" in caption) == outside
+
+
 def test_captions_count_cells_once() -> None:
     """A cell that learns has a row per setting, each with the seconds of the whole cell."""
     figure = FIGURES["4-minilm"]
@@ -412,7 +425,7 @@ def test_captions_count_cells_once() -> None:
 
 
 def test_captions_name_unfinished_searches_padding_and_the_first_row() -> None:
-    rows = curves(-0.5, lengths=(10, 250)).assign(seconds=1.0, data="imdb:minilm")
+    rows = curves(-0.5, lengths=(10, 250)).assign(d=192, seconds=1.0, data="imdb:minilm")
     rows = rows.assign(key=range(len(rows)), status="converged")
     rows.loc[0, "status"] = "not converged: a larger effort= may raise lower"
     text, note = FIGURES["3.1"].caption(rows), FIGURES["3.1"].note(rows)
@@ -421,7 +434,10 @@ def test_captions_name_unfinished_searches_padding_and_the_first_row() -> None:
     result = replace(reproduction(""), figures=(drawn,))
     assert f"Figure 3.1: {note}" in printed(terminal_panel(result), 1000), "next to the verdicts"
     assert "every text of n = 250 has padding rows" in text and "[CLS]" in text
-    assert FIGURES["3.1"].note(rows.assign(status="converged")) == ""
+    assert FIGURES["3.2"].note(rows.assign(status="converged")) == ""
+    theorem = theorem_3(sorted(set(rows["d"])))
+    assert FIGURES["3.1"].note(rows.assign(status="converged")) == theorem
+    assert "Theorem 3," not in FIGURES["3.1"].findings(curves(0.0))[0].rule
     gaussian = FIGURES["3.1"].caption(rows.assign(data="gaussian"))
     assert "padding" not in gaussian and "[CLS]" not in gaussian
 

@@ -76,6 +76,10 @@ class Tiles:
     upper: Sequence[float | None]
 
 
+#: Logarithmic axes end at most at this multiple of the largest attained value, with its sd.
+DECADE = 10.0
+
+
 @dataclass(frozen=True)
 class Panel:
     """One pair of axes.
@@ -97,6 +101,18 @@ class Panel:
     top: float | None = None
     names: Sequence[str] = ()
     ticks: Mapping[float, str] = field(default_factory=dict)
+
+    @property
+    def highest(self) -> float:
+        """The upper end of logarithmic axes, at most."""
+        spreads = (zip_longest(curve.mean, curve.sd, fillvalue=0.0) for curve in self.curves)
+        return DECADE * max(mean + sd for spread in spreads for mean, sd in spread)
+
+    @property
+    def cut(self) -> bool:
+        """Whether certified ends lie outside the axes."""
+        ends = [end for curve in self.curves for end in curve.upper if end is not None]
+        return self.logarithmic and max(ends, default=0.0) > self.highest
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from wordsway.engine.workers import work
 from wordsway.maps.registry import MAPS
 from wordsway.page.worker import WorkerState, file_event
 from wordsway.paper.figure import OPEN
-from wordsway.paper.sensitivity_curves import CLAIMS, judge_slope, theory_curves
+from wordsway.paper.sensitivity_curves import CLAIMS, judge_slope, theorem_3, theory_curves
 from wordsway.studies.cells import Cell
 from wordsway.studies.request import Request
 from wordsway.studies.sweep import LENGTHS
@@ -182,6 +182,7 @@ def claims(requests: list[Request], store: Store, trials: int) -> list[dict[str,
             depth = request.settings.get("depth")
             if slope is not None:
                 verdict, rule = judge_slope(request.map, slope, n, request.d, depth)
+                rule += f". {theorem_3([request.d])}" if request.map == "raf" else ""
         ratios = [found["upper"] / found["lower"] for _, found in cells if found["upper"]]
         if ratios:
             measured += f"; certified at most {max(ratios):.2f} times the attained value"

@@ -96,14 +96,22 @@ def judge_slope(
         )
         return decide(slope, most=theory + MARGIN), rule
     if name == "raf":
-        reach = d / math.log(d) ** 4
-        rule = (
-            f"our rule: slope above {minus(FALLS, 'g')}. This does not test the theorem, which "
-            f"assumes n = O(d/log⁴d): with constant 1, n ≤ {reach:.2g}"
-        )
-        return decide(slope, least=FALLS), rule
+        return decide(slope, least=FALLS), f"our rule: slope above {minus(FALLS, 'g')}"
     rule = f"our rule: slope below {minus(FALLS, 'g')}; no finite-size curve exists"
     return decide(slope, most=FALLS), rule
+
+
+def theorem_3(widths: Sequence[int]) -> str:
+    """What a slope of softmax attention says nothing about.
+
+    >>> theorem_3([192, 768])[-52:]
+    'with constant 1, n ≤ 0.25 (d = 192), 0.39 (d = 768).'
+    """
+    reach = ", ".join(f"{d / math.log(d) ** 4:.2g} (d = {d})" for d in widths)
+    return (
+        "The rule does not test the paper's Theorem 3, which assumes n = O(d/log⁴d): with constant "
+        f"1, n ≤ {reach}."
+    )
 
 
 def _slope_of(curve: Callable[[int], float], n: Sequence[int]) -> float:
@@ -161,11 +169,18 @@ class SensitivityCurves(GridFigure):
         rows = "All rows have the same distribution under Gaussian weights."
         if self.everywhere:
             rows = f"Dashed, any row: the largest S {CHOSEN[self.map]}, same texts and weights."
+        cut = any(panel.cut for panel in self.drawing(frame).panels)
+        outside = ", in part outside the axes" if cut else ""
         return (
             f"Mean attained S over {trials} trials, shaded ± 1 sd; logarithmic axes where a rate "
             "is claimed. Solid: the first row may change, as in the paper. Thin: the mean "
-            f"certified upper bound, which may lie outside the axes. {rows}{reviews_note(frame)}"
+            f"certified upper bound{outside}. {rows}{reviews_note(frame)}"
         )
+
+    def note(self, data: pandas.DataFrame) -> str:
+        """Where the paper's Theorem 3 applies, and the searches that did not converge."""
+        theorem = theorem_3(sorted(set(data["d"]))) if self.map == "raf" else ""
+        return " ".join(filter(None, (theorem, super().note(data))))
 
     # Claims
 

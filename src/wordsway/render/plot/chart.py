@@ -23,8 +23,6 @@ from wordsway.core.chart import Chart, Curve, Panel, PointSeries
 from wordsway.core.escape import one_line
 from wordsway.render.plot.style import GREY, INK, PALETTE, in_lines, key_below
 
-#: From this ratio of the largest to the smallest value on, a decade has three ticks.
-DECADE = 10.0
 #: Shades; a finer scale would be drawn as a bitmap.
 STEPS = 40
 #: A key of more lines stands below its panel; logarithmic axes leave less space.
@@ -228,11 +226,10 @@ def _scales(axes: Axes, panel: Panel) -> None:
 
 
 def _logarithms(axes: Axes, panel: Panel) -> None:
-    """Certificates more than `DECADE` above all attained values are outside the axes."""
+    """Certificates above `Panel.highest` are outside the axes."""
     axes.set_xscale("log")
     axes.set_yscale("log")
     spreads = [(curve, curve.sd or [0.0] * len(curve.mean)) for curve in panel.curves]
-    top = max(mean + sd for curve, sds in spreads for mean, sd in zip(curve.mean, sds, strict=True))
     low = min(
         [
             max(y - sd, y / 2)
@@ -241,9 +238,9 @@ def _logarithms(axes: Axes, panel: Panel) -> None:
         ]
         + [value for line in panel.references for value in line.y]
     )
-    top = min(axes.get_ylim()[1], DECADE * top)
+    top = min(axes.get_ylim()[1], panel.highest)
     if top > 3 * low:
-        steps = (1.0, 2.0, 5.0) if top > 3 * DECADE * low else (1.0, 2.0, 3.0, 5.0, 7.0)
+        steps = (1.0, 2.0, 5.0) if top > 30 * low else (1.0, 2.0, 3.0, 5.0, 7.0)
         axes.yaxis.set_major_locator(LogLocator(subs=steps))
         # Both ends of the axis have a label.
         decades = range(math.floor(math.log10(low)) - 1, math.ceil(math.log10(top)) + 2)
