@@ -96,21 +96,23 @@ def _span(n: pandas.Series[int]) -> str:
 
 
 def _searches(result: Sweep) -> Iterator[b.Block]:
-    """How many searches did not converge, and how many of them could not."""
-    if not (loose := result.not_converged):
+    """How many searches did not converge, and how many could not."""
+    if not result.not_converged:
         return
-    cells = result.cells
-    which, certified = cells[not_converged(cells)], bool(cells["upper"].notna().any())
-    used = float(which["effort"].fillna(1.0).max()) if "effort" in which else 1.0
-    yield b.soft(
-        not_converged_line(
-            loose, len(cells), "effort = 4 in the grid", certified=certified, used=used
-        )
-    )
-    if alone := int((which["status"] == NOT_COMPARED).sum()):
+    cells, certified = result.cells, bool(result.cells["upper"].notna().any())
+    which = cells[not_converged(cells)]
+    compared = which[which["status"] != NOT_COMPARED]
+    alone, total = len(which) - len(compared), len(cells)
+    if len(compared):
+        used = float(compared["effort"].fillna(1.0).max()) if "effort" in cells else 1.0
+        effort = "effort = 4 in the grid"
+        said = not_converged_line(len(compared), total, effort, certified=certified, used=used)
+        yield b.soft(said)
+    if alone:
         yield b.soft(
-            f"{alone:,} of these have one group of starts, which cannot converge, as weights drawn "
-            "on demand do at effort 1: the gap to the certified end says more"
+            f"{alone:,} of {total:,} searches had one group of starts, as those of weights drawn "
+            "on demand have at effort 1: they cannot converge; the gap to the certified end says "
+            "more"
         )
 
 
