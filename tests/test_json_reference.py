@@ -97,6 +97,7 @@ def test_the_tables_of_a_sweep_have_every_field_and_null_where_there_is_no_numbe
 ) -> None:
     rows = [
         {
+            "key": f"{n} {warm} {trial}",
             "map": "raf",
             "n": n,
             "temperature": warm,
