@@ -190,7 +190,8 @@ def _measured(
         both = [row.a, row.b]
         labels = tuple(encoder.predictions(both))
         ends = _percentile_interval(change.percentile, draws)
-        found.append(PairInModel(name, *about, *encoder.known(both), labels, *ends))
+        tokens, unknown = encoder.known(both)
+        found.append(PairInModel(name, *about, tokens, unknown, labels, *ends))
     return found
 
 
