@@ -238,7 +238,7 @@ def _logarithms(axes: Axes, panel: Panel) -> None:
         ]
         + [value for line in panel.references for value in line.y]
     )
-    top = min(axes.get_ylim()[1], panel.highest)
+    top = min(float(axes.dataLim.y1), panel.highest)
     if top > 3 * low:
         steps = (1.0, 2.0, 5.0) if top > 30 * low else (1.0, 2.0, 3.0, 5.0, 7.0)
         axes.yaxis.set_major_locator(LogLocator(subs=steps))
