@@ -532,8 +532,25 @@ def test_light_and_heavy_rewordings_are_told_apart_only_where_both_exist(tmp_pat
         both.equal_error["light"]["rejected_rewordings"] < both.equal_error["rejected_rewordings"]
     )
     said = threshold_sentences(both.to_dict())
-    assert "of the heavy ones" in said and "Against light rewordings alone" in said
+    assert "of the heavy ones" in said and "Against light rewordings alone (" in said
     assert "of the heavy" not in threshold_sentences(light.to_dict())
+
+
+def test_shares_of_few_light_rewordings_are_left_out(tmp_path: Path, capsys: Any) -> None:
+    """ "Against light rewordings alone, 100 % … are wrong" was said of one text."""
+    table = tmp_path / "own.csv"
+    heavy = [f"Room {at} is free.,Nobody uses {at} now.,Room {at} is not free." for at in range(24)]
+    light = "The big shop is open.,The big store is open.,The big shop is shut."
+    table.write_text("\n".join(["text,rewording,change", *heavy, light]), "utf-8")
+    found = ws.audit(_trigrams(np.float64), table, draws=0, baselines=False)
+    counts = {name: found[0].levels[name].texts for name in ("light", "heavy")}
+    assert counts == {"light": 1, "heavy": 24}
+    said = threshold_sentences(found[0].to_dict())
+    assert "both errors are equal" in said and "light" not in said
+    found.show()
+    lines = capsys.readouterr().out.splitlines()
+    head = next(line for line in lines if line.startswith("threshold "))
+    assert "heavy" in head and "light" not in head
 
 
 def test_kinds_of_a_table_and_of_gates_ignore_case(tmp_path: Path) -> None:

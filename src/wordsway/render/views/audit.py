@@ -285,7 +285,11 @@ def _thresholds(audit: Audit) -> list[b.Block]:
         b.Column("changes accepted", meaning=EXPLAINED["accepted_changes"]),
         b.Column("rewordings rejected", meaning=EXPLAINED["rejected_rewordings"]),
     ]
-    levels = [name for name in ("light", "heavy") if all(name in one.levels for one in models)]
+    levels = [
+        name
+        for name in ("light", "heavy")
+        if all(name in one.levels and one.levels[name].texts >= POINT for one in models)
+    ]
     columns += [b.Column(name, meaning=EXPLAINED[f"rejected_{name}"]) for name in levels]
     rows: list[Sequence[b.Cell]] = [
         [
@@ -313,9 +317,13 @@ def threshold_sentences(model: Mapping[str, Any]) -> str:
         model.get(name) for name in ("equal_error", "best_threshold", "strict_threshold")
     )
     works = (best or equal or {"works": True})["works"]
+    light, heavy = (model["levels"].get(name, {"texts": 0})["texts"] for name in ("light", "heavy"))
+    if min(light, heavy) < FEW:  # too few for shares of each
+        apart = {"rejected_light": None, "rejected_heavy": None, "light": None}
+        equal, strict = (one and {**one, **apart} for one in (equal, strict))
     return " ".join(
         [
-            *([equal_sentence(equal)] if equal else []),
+            *([equal_sentence(equal, light)] if equal else []),
             *([best_sentence(best)] if best else []),
             *([] if works else [NO_THRESHOLD[works]]),
             *([strict_sentence(strict)] if strict else []),
@@ -323,16 +331,18 @@ def threshold_sentences(model: Mapping[str, Any]) -> str:
     )
 
 
-def equal_sentence(equal: Mapping[str, Any]) -> str:
-    """The threshold with equal errors in words, from ``equal_error`` of a model's JSON."""
+def equal_sentence(equal: Mapping[str, Any], light_texts: int) -> str:
+    """The threshold with equal errors in words, from ``equal_error`` of a model's JSON;
+    ``light_texts`` is the number of texts with a light rewording.
+    """
     wrong = (equal["accepted_changes"] + equal["rejected_rewordings"]) / 2
     levels = _by_level(equal)
     depends = f" It rejects{levels}, so it depends on how many of each the table has."
     if levels and (light := equal.get("light")):
         wrong_light = (light["accepted_changes"] + light["rejected_rewordings"]) / 2
         depends += (
-            f" Against light rewordings alone, {percent(wrong_light)} of either kind are wrong at "
-            f"{light['threshold']:.10g}."
+            f" Against light rewordings alone ({count(light_texts, 'text')}), "
+            f"{percent(wrong_light)} of either kind are wrong at {light['threshold']:.10g}."
         )
     return (
         f"both errors are equal at a threshold of {equal['threshold']:.10g}, where "
