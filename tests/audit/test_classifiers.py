@@ -16,6 +16,8 @@ from wordsway.auditing.result import Audit
 from wordsway.cli.app import run
 from wordsway.core.errors import InputError
 from wordsway.page import audit as page
+from wordsway.render.blocks import Fold
+from wordsway.render.views.audit import audit_view
 from wordsway.render.views.words import ranks
 
 ADJECTIVES = ("good", "funny", "kind", "great", "fine")
@@ -71,6 +73,24 @@ def test_a_gate_on_labels_fails_a_model_whose_label_never_changes(
     (line,) = found.gate
     assert "stays.notonly 0.000" in line
     assert "where not expected: notonly 20 of 20" in found.verdict(found[0])
+
+
+def test_edits_whose_label_is_not_as_expected_are_listed(table: Path, capsys: Any) -> None:
+    """Only edits that change the label were listed: for negation the successes."""
+    for model, missed, label in ((stuck, "negation", "class 0 → class 0"),
+                                 (negated, "notonly", "class 0 → class 1")):  # fmt: skip
+        found = audited(model, table)
+        found.show()
+        said = capsys.readouterr().out.partition("not as expected: 20\n")[2]
+        lines = said.splitlines()
+        assert lines[1].split()[1] == missed and lines[1].endswith(label)
+        assert lines[6] == "… and 15 more"
+        folds = [one.title for one in audit_view(found).blocks if isinstance(one, Fold)]
+        assert ("Other edits that change the label" in folds) == (model is negated)
+    pairs = table.parent / "right.csv"
+    pairs.write_text("a,b,kind\nIt is on.,It is not on.,negation\n", "utf-8")
+    audited(negated, pairs, should_stay=None).show()
+    assert "not as expected" not in capsys.readouterr().out
 
 
 def test_kinds_that_should_stay_preserve_the_meaning_in_the_score(table: Path) -> None:

@@ -82,6 +82,7 @@ ACROSS = (
     "The score compares a change with rewordings of the same text. A threshold is one number for "
     "all texts, so it may fail where the score is high."
 )
+UNEXPECTED = "Edits whose label is not as expected"
 EXPECTED = {"flip": "change", "stay": "no change"}
 CHOICE = (
     "What is expected of a kind is a choice, by default for sentiment; an edit such as big → small "
@@ -400,22 +401,35 @@ def _flips(audit: Audit) -> list[b.Block]:
     )
     if not table.rows:
         return []
-    edits = [
-        (model.name, edit.kind, _in_place(edit), f"{one.label} → {one.edited_label}")
-        for model in audit.models
-        for text in model.measured
-        for edit, one in zip(text.edits, text.changes, strict=True)
-        if one.flips
-    ]
-    named = [*table.columns[:2], b.Column("edit", "prose"), b.Column("label", "text")]
     if len(audit.models) == 1:
         table = replace(table, columns=table.columns[1:], rows=[row[1:] for row in table.rows])
+    wrong, changed = _labelled(audit, expected=False), _labelled(audit, expected=True)
     return [
         *map(b.plain, flip_lines(audit.flip_differences)),
         b.Fold("Labels that change", [b.soft(CHOICE), table]),
-        b.Fold("Edits that change the label", [b.Table(named, edits, on_page=500)], open=False,
-               terminal=False),
+        *([b.Fold(f"{UNEXPECTED}: {len(wrong.rows):,}", [wrong])] if wrong.rows else []),
+        *([b.Fold("Other edits that change the label", [changed], open=False, terminal=False)]
+          if changed.rows else []),
     ]  # fmt: skip
+
+
+def _labelled(audit: Audit, expected: bool) -> b.Table:
+    """Edits with their labels: those that change the label where this is expected or no kind is, or
+    those that should and do not, or should not and do.
+    """
+    rows = []
+    for model in audit.models:
+        should = {one.kind: "" if one.assumed else one.should for one in model.flips}
+        for text in model.measured:
+            for edit, one in zip(text.edits, text.changes, strict=True):
+                wanted = should.get(edit.kind, "")
+                wrong = bool(wanted) and one.flips is (wanted == "stay")
+                if one.flips is not None and (one.flips and not wrong if expected else wrong):
+                    labels = f"{one.label} → {one.edited_label}"
+                    rows.append((model.name, edit.kind, _in_place(edit), labels))
+    columns = [b.Column("model", "text"), b.Column("kind", "text")]
+    columns += [b.Column("edit", "prose"), b.Column("label", "text")]
+    return b.Table(columns, rows, shown=EXAMPLES, on_page=500)
 
 
 def _directions(audit: Audit) -> dict[tuple[str, str], str]:
