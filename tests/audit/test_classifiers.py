@@ -93,6 +93,21 @@ def test_edits_whose_label_is_not_as_expected_are_listed(table: Path, capsys: An
     assert "not as expected" not in capsys.readouterr().out
 
 
+def test_labels_before_the_edit_are_counted(tmp_path: Path) -> None:
+    """A text that is mislabelled from the start counted like one whose label is stuck."""
+    table = tmp_path / "own" / "pairs.csv"
+    table.parent.mkdir()
+    rows = ["It was not off.,It was not quite off.", "It is on.,It is not on.", "A.,It is not on."]
+    table.write_text("\n".join(["a,b,kind", *(f"{row},negation" for row in rows)]), "utf-8")
+    found = audited(negated, table, should_stay=None, out=table.parent)
+    negation = found[0].flip("negation")
+    assert negation is not None and dict(negation.before) == {"class 0": 2, "class 1": 1}
+    said = "class 0 in 2, class 1 in 1"
+    assert said in (table.parent / "index.html").read_text("utf-8")
+    flips = page.read(tmp_path, "own")["flips"]
+    assert flips["heads"][-1]["title"] == "labels before" and flips["rows"][0][-1] == said
+
+
 def test_kinds_that_should_stay_preserve_the_meaning_in_the_score(table: Path) -> None:
     """A model whose label changes for "not only" scored 1.00 for it."""
     found = audited(negated, table)
@@ -189,7 +204,7 @@ def test_classifiers_are_compared_by_their_labels(table: Path, capsys: Any) -> N
         (model.name, one.kind) for model in found for one in model.flips
     ]
     assert any(line.startswith(said) for line in on_page["said"])
-    assert all(cell in shown for row in on_page["rows"] for cell in row)
+    assert all(cell in shown for row in on_page["rows"] for cell in row[:-1])
     edits = found.edits_frame()
     changed = edits[(edits.label != edits.edited_label) & (edits.model == "negated")]
     assert set(changed.kind) == {"negation", "notonly"} and len(changed) == 40

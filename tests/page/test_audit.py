@@ -209,7 +209,7 @@ def test_the_labels_that_change_are_shown(root):
         json.dumps(changed("models", 0, "flips", value=[FLIPS]))
     )
     rows = shown(root)["result"]["flips"]["rows"]
-    assert rows == [("minilm", "negation", "–", "4", "50 %", "10–90 %")]
+    assert rows == [("minilm", "negation", "–", "4", "50 %", "10–90 %", "–")]
 
 
 def spoilt(score: str) -> dict[str, Any]:

@@ -462,13 +462,15 @@ def flip_table(
         b.Column("flips", meaning=EXPLAINED["flips"]),
         b.Column("95 %"),
         *([b.Column("most often", "text", optional=True)] if directions is not None else []),
+        b.Column("labels before", "text", meaning=EXPLAINED["before"], optional=True),
     ]
     rows = [
         (name, one.kind, *([examples[one.kind]] if examples else []),
          "may change" if one.assumed else EXPECTED.get(one.should, "–"),
          f"{one.texts:,}{' by rule' * one.by_rule}", percent(one.flips),
          f"{100 * one.low:.0f}–{100 * one.high:.0f} %",
-         *([] if directions is None else [directions.get((name, one.kind), "–")]))
+         *([] if directions is None else [directions.get((name, one.kind), "–")]),
+         ", ".join(f"{label} in {texts:,}" for label, texts in one.before.items()) or "–")
         for name, flips in models
         for one in flips
     ]  # fmt: skip
