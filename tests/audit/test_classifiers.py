@@ -12,7 +12,7 @@ import pytest
 import tiny
 import wordsway as ws
 from wordsway import testing
-from wordsway.auditing.result import Audit
+from wordsway.auditing.result import Audit, passed
 from wordsway.cli.app import run
 from wordsway.core.errors import InputError
 from wordsway.page import audit as page
@@ -69,7 +69,12 @@ def test_a_gate_on_labels_fails_a_model_whose_label_never_changes(
     assert "small.negation" in caplog.text and "not labels" in caplog.text
     said = found.verdict(found[0])
     assert said.startswith("labels that change where expected: negation 0 of 20; where not")
+    nothing = "All 80 texts and edits have label class 0: stays.* shows nothing."
+    assert said.endswith(nothing)
+    (kept,) = passed({"stays.notonly": 0.9}, found.models)
+    assert kept.endswith("≥ 0.9 (20 texts); shows nothing: all texts and edits have label class 0")
     found = audited(negated, table, fail_under={"flips.all": 1, "stays.all": 0.9})
+    assert "shows nothing" not in found.verdict(found[0])
     (line,) = found.gate
     assert "stays.notonly 0.000" in line
     assert "where not expected: notonly 20 of 20" in found.verdict(found[0])

@@ -156,6 +156,12 @@ class ModelAudit:
         found = self.kind(kind)
         return None if found is None else found.levels.get(level)
 
+    @property
+    def only_label(self) -> str | None:
+        """The label of all texts and edits; None if there are several, or none."""
+        labels = {label for one in self.flips for label in one.before}
+        return labels.pop() if len(labels) == 1 and not any(s.changed for s in self.flips) else None
+
     def flip(self, kind: str) -> FlipScore | None:
         """How often edits of a kind change the label."""
         return next((one for one in self.flips if one.kind == kind), None)
@@ -429,6 +435,9 @@ def _labels_sentence(model: ModelAudit) -> str:
     ]
     if flip and flip[0].assumed:
         said[0] = f"{said[0].removeprefix(' where expected')} ({NEED_NOT})"
+    if (label := model.only_label) is not None:
+        both = len(model.measured) + sum(one.texts for one in model.flips)
+        said[-1] += f". All {both:,} texts and edits have label {label}: stays.* shows nothing"
     return f"labels that change{';'.join(said)}." if said else ""
 
 
@@ -575,7 +584,10 @@ def passed(floors: Mapping[str, float], models: Sequence[ModelAudit]) -> Iterato
     """Yield one line for every score that is not below its floor."""
     for model, where, floor, score in _gated(floors, models):
         if score is not None and score.score >= floor:
-            yield f"{model.name}: {where} {score:.3f} ≥ {floor:g} ({count(score.texts, 'text')})"
+            said = f"{model.name}: {where} {score:.3f} ≥ {floor:g} ({count(score.texts, 'text')})"
+            if where.startswith("stays") and model.only_label is not None:
+                said += f"; shows nothing: all texts and edits have label {model.only_label}"
+            yield said
 
 
 def _gated(
