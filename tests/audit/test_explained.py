@@ -23,7 +23,7 @@ from wordsway.auditing.scores import (
 from wordsway.auditing.table import LONGEST, read_table
 from wordsway.core.chart import Chart
 from wordsway.core.errors import InputError
-from wordsway.render.blocks import Fold
+from wordsway.render.blocks import Fold, Table
 from wordsway.render.terminal import _cut
 from wordsway.render.views.audit import audit_view, few_texts
 
@@ -146,6 +146,22 @@ def test_a_chart_has_no_points_of_few_texts(texts: tuple[int, int], points: list
     ]
     charts = [chart for fold in folds for chart in fold.blocks if isinstance(chart, Chart)]
     assert [len(chart.panels[0].curves[0].x) for chart in charts] == points
+
+
+def test_labels_have_no_scores_by_layer() -> None:
+    """Layers are measured on embeddings: their chart contradicted the table of labels."""
+    found = audit("a text")
+    (kind,) = found.kinds
+    for target, panels in (("pooled", ["", kind]), ("logits", [""])):
+        view = audit_view(replace(found, target=target))
+        assert view.picture is not None
+        assert [one.title for one in view.picture().panels] == panels  # type: ignore[union-attr]
+        folds = {one.title: one.blocks for one in view.blocks if isinstance(one, Fold)}
+        assert ("Scores of every kind by layer" in folds) == (target == "pooled")
+        table = folds["Against harmless edits, in numbers"][1]
+        assert isinstance(table, Table)
+        assert ("layers" in [one.name for one in table.columns]) == (target == "pooled")
+        assert {len(row) for row in table.rows} == {len(table.columns)}
 
 
 def test_an_endless_line_is_passed_over(tmp_path: Path) -> None:

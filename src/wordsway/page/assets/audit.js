@@ -130,7 +130,7 @@ class Place {
     this.leaderboard.replaceChildren(table([{ title: "model" }, ...levels, { title: "matched overlap", about: wording.matched }],
       every.map((model) => h("tr", {}, name(model), levels.map((one) => cell(model.levels[one.name])), cell(model.matched)))));
     this.byKind.replaceChildren(table([{ title: "kind of change" }, ...every.map((model) => ({ title: short(model) }))],
-      kinds.map((kind) => h("tr", {}, h("th", { scope: "row" }, kind, h("span", { class: "soft why" }, this.known.kinds.find((one) => one.name === kind)?.about ?? "")), every.map((model) => cell(model.kinds.find((one) => one.kind === kind)?.levels[result.level]))))));
+      kinds.map((kind) => h("tr", {}, h("th", { scope: "row" }, kind), every.map((model) => cell(model.kinds.find((one) => one.kind === kind)?.levels[result.level]))))));
     const percent = (share) => h("td", { class: "num" }, `${(100 * share).toFixed(0)} %`);
     const errors = (one) => one ? [percent(one.accepted_changes), percent(one.rejected_rewordings)] : [h("td"), h("td")];
     this.thresholds.replaceChildren(...(result.models[0]?.thresholds.length ? [table([{ title: "cosine at least" }, ...result.models.flatMap((model) => [{ title: `${short(model)}: changes accepted` }, { title: "rewordings rejected" }])],

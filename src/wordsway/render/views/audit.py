@@ -9,7 +9,6 @@ from typing import Any
 
 from wordsway.auditing.blind_spots import BlindSpot
 from wordsway.auditing.differences import Difference
-from wordsway.auditing.edits import RULES
 from wordsway.auditing.edits.edit import Edit
 from wordsway.auditing.encoder import OVERLAP
 from wordsway.auditing.flips import FlipScore
@@ -92,6 +91,7 @@ CHOICE = (
 CHANCE = (
     "{:,} differences were tested at 95 % each: of those that are truly 0, about 1 in 20 is listed."
 )
+SEPARATING = "From the first to the last layer that separates both kinds of edits (0: the input)."
 LINE = "Line: the score of every layer, from the input to the last one, with its 95 % band."
 
 
@@ -501,12 +501,7 @@ def _numbers(audit: Audit) -> list[b.Block]:
         *(b.Column(name, meaning=EXPLAINED[field]) for name, field in medians.items()),
         b.Column("blind", meaning=EXPLAINED["blind"]),
         b.Column("percentile", meaning=EXPLAINED["percentile"], optional=True),
-        b.Column(
-            "layers",
-            meaning="From the first to the last layer that separates both kinds of edits "
-            "(0: the input).",
-            optional=True,
-        ),
+        *([] if labels else [b.Column("layers", meaning=SEPARATING, optional=True)]),
         b.Column("percentile (harmless)", meaning=EXPLAINED["percentile_keeping"], optional=True),
         b.Column("texts", meaning=EXPLAINED["texts"], optional=True),
     ]
@@ -518,7 +513,7 @@ def _numbers(audit: Audit) -> list[b.Block]:
             *(small(getattr(score, field)) for field in medians.values()),
             percent(score.blind),
             whole_percent(score.percentile, score.percentile_low, score.percentile_high),
-            _layers(score.small),
+            *([] if labels else [_layers(score.small)]),
             whole_percent(score.percentile_keeping),
             f"{score.small.texts:,}",
         ]
@@ -642,8 +637,12 @@ def _examples(audit: Audit) -> b.Table:
 
 
 def _profiles(audit: Audit) -> list[Panel]:
-    """The headline's score against depth, one panel per kind: a line per model with its band."""
-    panels = []
+    """The headline's score against depth, one panel per kind: a line per model with its band; of
+    labels none, since layers are measured on embeddings.
+    """
+    panels: list[Panel] = []
+    if audit.target == "logits":
+        return panels
     for kind in audit.kinds:
         curves, half = [], ReferenceLine("", [0, 1], [0.5, 0.5], style="--")
         for colour, model in enumerate(audit.models):
@@ -653,12 +652,11 @@ def _profiles(audit: Audit) -> list[Panel]:
                 continue
             depth = [layer / last for layer in range(len(score.layers))]
             curves.append(band(model.name, depth, score.layers, colour=colour, marker=""))
-        about = RULES[kind].about if kind in RULES else "your own"
         if not curves:
             continue
         panels.append(
             Panel(
-                f"{kind}: {about}",
+                kind,
                 curves,
                 [half],
                 ticks={0.0: "input", 1.0: "last layer"},
