@@ -39,7 +39,8 @@ from wordsway.auditing.thresholds import (
     threshold_at,
 )
 from wordsway.core.errors import InputError
-from wordsway.render.views.audit import threshold_sentences
+from wordsway.render import blocks as b
+from wordsway.render.views.audit import SWAPPED, audit_view, threshold_sentences
 
 
 def effect(value: float, flips: bool | None = None) -> EditEffect:
@@ -380,6 +381,18 @@ def test_own_triples(tmp_path: Path) -> None:
         ws.pairs(path)
     one = ws.audit(_words, path, draws=0, kinds=["own"])
     assert one.texts == 1 and "20 texts or more are needed" in one.verdict(one[0])
+
+
+def test_only_columns_of_triples_can_be_swapped(tmp_path: Path) -> None:
+    """Pairs, which have no such columns, had the same warning."""
+    rows = ["It is on.", "It is quite on.", "Nobody uses it."]
+    triples, pairs = tmp_path / "triples.csv", tmp_path / "pairs.csv"
+    triples.write_text("\n".join(["text,rewording,change", ",".join(rows)]), "utf-8")
+    pairs.write_text(f"a,b,kind\n{rows[0]},{rows[1]},rewording\n{rows[0]},{rows[2]},own\n", "utf-8")
+    for table, target, warned in ((triples, "cosine", True), (pairs, "cosine", False),
+                                  (triples, "logits", False)):  # fmt: skip
+        found = ws.audit(_words, table, target=target, draws=0, baselines=False)
+        assert (b.warning(SWAPPED) in audit_view(found).blocks) is warned
 
 
 def _swapped(triple: str) -> str:

@@ -303,6 +303,7 @@ def audit(
         versions(),
         left_out=tuple(run.left_out),
         repeated=chosen.repeated,
+        triples=chosen.triples,
     )
     if folder is None:
         return result

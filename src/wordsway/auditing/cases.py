@@ -169,7 +169,8 @@ class Cases:
     and why, ``unedited`` rows whose texts allow no edit by a rule, ``unused`` how many texts that
     were read allow no edit that was still wanted,
     ``repeated`` how many rows repeat an earlier row and are left out. ``retrieval``: the texts are
-    queries in pairs, with documents in the place of edits. ``own``: the user wrote the changes.
+    queries in pairs, with documents in the place of edits. ``own``: the user wrote the changes;
+    ``triples``: and a rewording of every text.
     """
 
     cases: tuple[Case, ...]
@@ -181,6 +182,7 @@ class Cases:
     repeated: int = 0
     unedited: tuple[RefusedRow, ...] = ()
     own: bool = False
+    triples: bool = False
 
     @property
     def edit_kinds(self) -> tuple[str, ...]:
@@ -444,7 +446,8 @@ def _from_triples(
             edits += keeping_edits(EnglishSentence(text), seed, SMALL)
         cases.append(Case.of(rows[0].name, text, dict.fromkeys(edits)))
     measured = tuple(kind for kind in found if any(row.kind == kind for row in chosen))
-    return Cases(tuple(cases), measured, source, retrieval=retrieval, own=True)
+    triples = not retrieval
+    return Cases(tuple(cases), measured, source, retrieval=retrieval, own=True, triples=triples)
 
 
 def _own_rewording(text: str, edited: str, kind: str = "rewording") -> Edit:

@@ -189,7 +189,8 @@ class Audit(SequenceResult[ModelAudit], items="models", brief="data texts target
     ``data`` are the texts, ``texts`` how many of them, ``target`` what was compared, ``draws`` the
     number of random words per edit, ``refused`` rows that could not be used, ``gate`` the scores
     below ``fail_under`` and the refused rows, ``left_out`` a line for every baseline without
-    results, ``repeated`` the number of rows that repeat an earlier one and are not counted again.
+    results, ``repeated`` the number of rows that repeat an earlier one and are not counted again,
+    ``triples`` whether the data are a table of triples.
     """
 
     models: tuple[ModelAudit, ...]
@@ -208,6 +209,7 @@ class Audit(SequenceResult[ModelAudit], items="models", brief="data texts target
     files: tuple[Path, ...] = ()
     left_out: tuple[str, ...] = ()
     repeated: int = 0
+    triples: bool = False
 
     @property
     def failed(self) -> list[tuple[str, RefusedRow]]:

@@ -149,11 +149,12 @@ def _heading(audit: Audit) -> str:
 
 
 def _swapped(audit: Audit) -> bool:
-    """Whether the changes share fewer words with the texts than the rewordings do."""
+    """Whether the changes of triples share fewer words with the texts than the rewordings do."""
     texts = audit.models[0].measured if audit.models else ()
     kept = [e.overlap for text in texts for e in text.edits if e.kind == "rewording"]
     turned = [e.overlap for text in texts for e in text.edits if e.role == "turning"]
-    return bool(kept and turned) and sorted(kept)[len(kept) // 2] > sorted(turned)[len(turned) // 2]
+    known = audit.triples and audit.target != "logits" and kept and turned
+    return bool(known) and sorted(kept)[len(kept) // 2] > sorted(turned)[len(turned) // 2]
 
 
 def few_texts(audit: Audit) -> str:
