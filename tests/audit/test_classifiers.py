@@ -90,6 +90,8 @@ def test_edits_whose_label_is_not_as_expected_are_listed(table: Path, capsys: An
         lines = said.splitlines()
         assert lines[1].split()[1] == missed and lines[1].endswith(label)
         assert lines[6] == "… and 15 more"
+        counts = "20 texts; 20 edits that should change the label (1 kind), 40 that should not (2 "
+        assert any(str(block).count(counts) for block in audit_view(found).blocks)
         folds = [one.title for one in audit_view(found).blocks if isinstance(one, Fold)]
         assert ("Other edits that change the label" in folds) == (model is negated)
     pairs = table.parent / "right.csv"

@@ -208,8 +208,9 @@ def test_the_labels_that_change_are_shown(root):
     (root / "bad" / "audit.json").write_text(
         json.dumps(changed("models", 0, "flips", value=[FLIPS]))
     )
-    rows = shown(root)["result"]["flips"]["rows"]
-    assert rows == [("minilm", "negation", "–", "4", "50 %", "10–90 %", "–")]
+    flips = shown(root)["result"]["flips"]
+    assert flips["rows"] == [("minilm", "negation", "–", "4", "50 %", "10–90 %", "–")]
+    assert flips["counts"] == "4 texts; 4 edits that may change the label (1 kind)."
 
 
 def spoilt(score: str) -> dict[str, Any]:

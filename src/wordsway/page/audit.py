@@ -32,6 +32,7 @@ from wordsway.render.views.audit import (
     WHAT,
     WHAT_LABELS,
     closer_sentence,
+    edit_counts,
     flip_lines,
     flip_table,
     threshold_sentences,
@@ -285,6 +286,7 @@ def read(root: Path, name: str) -> dict[str, Any]:
     flips = flip_table((model.name, model.flips) for model in stored.models)
     if flips.rows:
         found["flips"] = {
+            "counts": edit_counts(stored.texts, [model.flips for model in stored.models]),
             "said": flip_lines(stored.flip_differences),
             "choice": CHOICE,
             "heads": [

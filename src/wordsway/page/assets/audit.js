@@ -106,7 +106,7 @@ class Place {
     const { wording } = this.known;
     const { title, what } = wording[labels ? "label" : "meaning"];
     this.title.textContent = title;
-    this.what.textContent = what;
+    this.what.textContent = result.flips ? `${result.flips.counts} ${what}` : what;
     this.levels.textContent = `${wording.levels.map((one) => `${one.title}: ${one.about} `).join("")}matched overlap: ${wording.matched} Scores above 0.5 are orange, scores below are blue; names of baselines are grey.`;
     this.lead.hidden = this.ofMeaning.hidden = labels;
     const baselines = result.baselines ?? [];

@@ -63,10 +63,9 @@ WHAT = (
     "never)."
 )
 WHAT_LABELS = (
-    "Each text has edits that may change the label and edits that should not; what is expected of "
-    "each kind is below. Accuracy is not measured. Scores compare distances of class scores, not "
-    "labels: the share of comparisons in which the former edits move them more than the latter (1: "
-    "always, 0: never)."
+    "What is expected of each kind is below. Accuracy is not measured. Scores compare distances of "
+    "class scores, not labels: the share of comparisons in which edits that may change the label "
+    "move them more than those that should not (1: always, 0: never)."
 )
 SWAPPED = (
     "Most changes share fewer words with their texts than the rewordings do: are the columns "
@@ -107,7 +106,11 @@ def audit_view(audit: Audit) -> b.ResultView:
     scores: list[b.Block] = [_levels(audit), _by_kind(audit)] if audit.kinds else []
     blocks: list[b.Block] = [
         b.headline(_heading(audit)),
-        b.soft(WHAT_LABELS if flips else WHAT),
+        b.soft(
+            f"{edit_counts(audit.texts, [one.flips for one in audit.models])} {WHAT_LABELS}"
+            if flips
+            else WHAT
+        ),
         *(b.failure(line) for line in audit.gate),
         *(b.plain(b.Span(one.name, "bold"), f" {audit.verdict(one)}") for one in audit.models),
         *(flips or [b.plain(str(one)) for one in audit.differences]),
@@ -431,6 +434,20 @@ def _labelled(audit: Audit, expected: bool) -> b.Table:
     columns = [b.Column("model", "text"), b.Column("kind", "text")]
     columns += [b.Column("edit", "prose"), b.Column("label", "text")]
     return b.Table(columns, rows, shown=EXAMPLES, on_page=500)
+
+
+def edit_counts(texts: int, models: Sequence[Sequence[FlipScore]]) -> str:
+    """The numbers of texts, and of edits and their kinds by what is expected of the label."""
+    found: dict[str, list[int]] = defaultdict(list)
+    for one in next(flips for flips in models if flips):
+        does = {"flip": "should", "stay": "should not"}.get(one.should, "may")
+        found["may" if one.assumed else does].append(one.texts)
+    edits = [
+        f"{sum(some):,} {'' if at else 'edits '}that {does}{'' if at else ' change the label'} "
+        f"({count(len(some), 'kind')})"
+        for at, (does, some) in enumerate(found.items())
+    ]
+    return f"{count(texts, 'text')}; {', '.join(edits)}."
 
 
 def _directions(audit: Audit) -> dict[tuple[str, str], str]:
