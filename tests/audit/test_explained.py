@@ -25,7 +25,8 @@ from wordsway.core.chart import Chart
 from wordsway.core.errors import InputError
 from wordsway.render.blocks import Fold, Table
 from wordsway.render.terminal import _cut
-from wordsway.render.views.audit import audit_view, few_texts
+from wordsway.render.numbers import whole_percent
+from wordsway.render.views.audit import audit_view, best_sentence, few_texts
 
 
 def level(score: float, texts: int = 100) -> LevelScore:
@@ -72,6 +73,21 @@ def test_a_sentence_says_what_the_intervals_allow(scores: dict[str, float], said
     found = verdict(model("m", **scores))
     assert said in found
     assert ("only" in found) == (scores.get("rewording", 1) < 0.4)
+
+
+def test_a_number_is_rounded_in_one_way() -> None:
+    """0.225 was "22 of 100 comparisons" in the sentence and 0.23 in the table."""
+    found = replace(model(), levels={"rewording": level(0.225, 200)})
+    assert "23 of 100" in verdict(found) and "0.23 (" in f"{found.levels['rewording']:.2f}"
+    assert whole_percent(22.5) == "23 %"
+    beside = [model("word overlap", rewording=one) for one in (0.0, 0.125)]
+    said = verdict(model(rewording=0.0), beside)
+    assert "in none of 100 comparisons" in said and "baselines 0 to 12)" in said
+
+
+def test_no_threshold_is_better_than_accepting_everything() -> None:
+    best = {"threshold": 0.5, "accepted_changes": 1.0, "rejected_rewordings": 0.0, "sum": 1.0}
+    assert best_sentence(best).endswith("than one that accepts everything.")
 
 
 def test_the_best_and_the_worst_kind_are_named() -> None:

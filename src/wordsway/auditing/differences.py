@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from wordsway.auditing.scores import Measured, intervals, text_shares
-from wordsway.core.format import count
+from wordsway.core.format import count, rounded
 
 
 def shares_of(measured: Sequence[Measured], score: str) -> dict[tuple[str, str], float]:
@@ -58,11 +58,13 @@ class Difference:
         if self.score.startswith("flips.") and self.certain:
             where = {"flip": " where expected", "stay": " where not expected"}.get(self.should, "")
             return (
-                f"{self.score}: {more} changes more labels than {other}{where}: by {size:.2f} "
-                f"({low:.2f} to {high:.2f}) on {count(self.texts, 'text')}."
+                f"{self.score}: {more} changes more labels than {other}{where}: by {rounded(size)} "
+                f"({rounded(low)} to {rounded(high)}) on {count(self.texts, 'text')}."
             )
         if self.certain:
-            ahead = f"{more} is ahead of {other} by {size:.2f} ({low:.2f} to {high:.2f})"
+            ahead = (
+                f"{more} is ahead of {other} by {rounded(size)} ({rounded(low)} to {rounded(high)})"
+            )
             return f"{self.score}: {ahead} on {count(self.texts, 'text')}."
         ends = f"{self.difference:+.2f} ({self.low:+.2f} to {self.high:+.2f})"
         return f"{both} cannot be told apart: {ends} on {count(self.texts, 'text')}."

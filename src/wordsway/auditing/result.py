@@ -42,7 +42,7 @@ from wordsway.auditing.thresholds import (
     strict_threshold,
 )
 from wordsway.core.errors import InputError
-from wordsway.core.format import count
+from wordsway.core.format import count, rounded
 from wordsway.core.result import SequenceResult, json_fields, json_value
 
 if TYPE_CHECKING:
@@ -281,8 +281,8 @@ class Audit(SequenceResult[ModelAudit], items="models", brief="data texts target
             return ""
         remedy = "keep more words" if mine.overlap < changed else "change more words"
         return (
-            f"The median overlap with the text is {mine.overlap:.2f} for edits that preserve the "
-            f"meaning and {changed:.2f} for changes. Add rewordings that {remedy}."
+            f"The median overlap with the text is {rounded(mine.overlap)} for edits that preserve "
+            f"the meaning and {rounded(changed)} for changes. Add rewordings that {remedy}."
         )
 
     @property
@@ -372,9 +372,9 @@ def verdict(model: ModelAudit, baselines: Sequence[ModelAudit] = ()) -> str:
         ),
         key=lambda one: (-one[0], one[1]),
     )
-    if len(ordered) > 1 and f"{ordered[0][0]:.2f}" != f"{ordered[-1][0]:.2f}":
+    if len(ordered) > 1 and rounded(ordered[0][0]) != rounded(ordered[-1][0]):
         (best, name), (worst, other) = ordered[0], ordered[-1]
-        first += f" Most often: {name} ({best:.2f}); least often: {other} ({worst:.2f})."
+        first += f" Most often: {name} ({rounded(best)}); least often: {other} ({rounded(worst)})."
     return first
 
 
@@ -385,7 +385,7 @@ def _first_sentence(model: ModelAudit, baselines: Sequence[ModelAudit]) -> tuple
         return _few_sentence(model, baselines), "rewording"
     said, reacts = "", False
     if harmless is not None:
-        scored = f"{harmless.score:.2f} against harmless edits"
+        scored = f"{rounded(harmless.score)} against harmless edits"
         reacts = harmless.low > 0.5 and _exceeds(model, baselines)
         if reacts:
             said = f"reacts to the word ({scored})"
@@ -399,7 +399,8 @@ def _first_sentence(model: ModelAudit, baselines: Sequence[ModelAudit]) -> tuple
         if "rewording" in model.levels:
             return f"{said} and {_few_sentence(model, baselines)}", "small"
         return f"{said}. No text has a rewording, so this says little about meaning.", "small"
-    share = f"in {{}}{round(100 * reworded.score)} of 100 comparisons"
+    times = rounded(100 * reworded.score, 0)
+    share = f"in {{}}{times} of 100 comparisons" if times != "0" else "in none of 100 comparisons"
     closer = f"a rewording is closer than the change {share}"
     if reworded.high < 0.5:
         tracks = f"does not track the meaning: {closer.format('only ')}"
@@ -408,10 +409,10 @@ def _first_sentence(model: ModelAudit, baselines: Sequence[ModelAudit]) -> tuple
     else:
         tracks = f"may or may not track the meaning: {closer.format('')}, which may be chance"
     found = [one.score("rewording") for one in baselines]
-    beside = sorted({round(100 * score.score) for score in found if score is not None})
-    ends = f"{beside[0]} to {beside[-1]}" if len(beside) > 1 else str(*beside)
+    beside = sorted(score.score for score in found if score is not None)
+    ends = " to ".join(dict.fromkeys(rounded(100 * one, 0) for one in (*beside[:1], *beside[-1:])))
     strengths = [
-        f"{name} rewordings {round(100 * score.score)}"
+        f"{name} rewordings {rounded(100 * score.score, 0)}"
         for name in ("light", "heavy")
         if (score := _enough(model.score(name))) is not None
     ]
@@ -471,7 +472,7 @@ def _exceeds(model: ModelAudit, baselines: Sequence[ModelAudit]) -> bool:
 def _range(level: str, baselines: Sequence[ModelAudit]) -> str:
     """The least and the largest score of the baselines; "" if none has any."""
     found = [score.score for one in baselines if (score := one.score(level)) is not None]
-    return f"baselines {min(found):.2f} to {max(found):.2f}" if found else ""
+    return f"baselines {rounded(min(found))} to {rounded(max(found))}" if found else ""
 
 
 def _enough(score: LevelScore | None) -> LevelScore | None:

@@ -33,6 +33,7 @@ import numpy as np
 
 from wordsway.auditing.changes import EditEffect
 from wordsway.auditing.edits.edit import Edit
+from wordsway.core.format import rounded
 from wordsway.core.result import json_fields, json_value
 
 #: The 97.5 % quantile of a normal variable.
@@ -101,7 +102,8 @@ class Share:
     high: float
 
     def __format__(self, digits: str) -> str:
-        return f"{self.score:{digits}} ({self.low:{digits}} to {self.high:{digits}})"
+        ends = (rounded(one, int(digits[1])) for one in (self.score, self.low, self.high))
+        return "{} ({} to {})".format(*ends)
 
 
 @dataclass(frozen=True)

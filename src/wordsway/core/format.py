@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from decimal import ROUND_HALF_UP, Decimal
+
 
 def format_bytes(count: float) -> str:
     """Bytes for a person: 512 MB, 1.4 GB.
@@ -30,6 +33,18 @@ def format_seconds(seconds: float) -> str:
         if whole < 3600
         else f"{whole // 3600} h {whole % 3600 // 60} min"
     )
+
+
+def rounded(value: float, digits: int = 2) -> str:
+    """A number with that many decimals; halves are rounded up.
+
+    >>> rounded(0.225), rounded(22.5, 0), rounded(0.235), rounded(100 * 0.145, 0)
+    ('0.23', '23', '0.24', '15')
+    """
+    if not math.isfinite(value):
+        return f"{value}"
+    exact = Decimal(repr(round(float(value), 10)))
+    return f"{exact.quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP):f}"
 
 
 def count(items: int, noun: str) -> str:

@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterable
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 
+from wordsway.core.format import rounded
+
 
 def number(value: float | None) -> str:
     """Four digits; – for a missing value.
@@ -89,10 +91,10 @@ def whole_percent(value: float | None, low: float | None = None, high: float | N
     """A value that is in percent already, with its interval; – for a missing one.
 
     >>> whole_percent(12.5), whole_percent(35.0, 26.4, 44.8), whole_percent(None)
-    ('12 %', '35 % (26–45)', '–')
+    ('13 %', '35 % (26–45)', '–')
     """
-    ends = "" if low is None or high is None else f" ({low:.0f}–{high:.0f})"
-    return "–" if value is None else f"{value:.0f} %{ends}"
+    ends = "" if low is None or high is None else f" ({rounded(low, 0)}–{rounded(high, 0)})"
+    return "–" if value is None else f"{rounded(value, 0)} %{ends}"
 
 
 def spread(error: float) -> str:

@@ -5,6 +5,8 @@ import { Status } from "./status.js";
 import { Export } from "./export.js";
 
 const DATA = { gold: "gold triples", everyday: "everyday", medical: "medical", legal: "legal", finance: "finance", support: "customer support", imdb: "IMDb reviews", own: "my own table" };
+// Halves are rounded up, as in the saved page; 14.499999999999998 is 100 · 0.145.
+const rounded = (value, digits) => (Math.round(value * 10 ** digits + 1e-7) / 10 ** digits).toFixed(digits);
 const COLUMNS = "text,rewording,change,kind";
 
 export async function open(main) {
@@ -117,9 +119,9 @@ class Place {
       h("p", { class: "soft" }, `${result.texts.toLocaleString("en")} texts (${DATA[result.data] ?? result.data}), seed ${result.seed}; change measured by ${result.target === "cosine" ? "1 − cosine of the embeddings" : `the relative change of ${result.target}`}`));
     const cell = (score) => {
       if (!score) return h("td", { class: "num" }, "–");
-      const tint = h("span", { class: `auc ${score.score >= 0.5 ? "good" : "poor"}` }, `${score.score.toFixed(2)} `, h("span", { class: "within" }, `(${score.low.toFixed(2)}–${score.high.toFixed(2)})`));
+      const tint = h("span", { class: `auc ${score.score >= 0.5 ? "good" : "poor"}` }, `${rounded(score.score, 2)} `, h("span", { class: "within" }, `(${rounded(score.low, 2)}–${rounded(score.high, 2)})`));
       tint.style.setProperty("--share", Math.min(1, Math.abs(score.score - 0.5) * 2).toFixed(3));
-      return h("td", { class: "num", title: `${score.texts} texts, median overlap ${score.overlap.toFixed(2)}` }, tint);
+      return h("td", { class: "num", title: `${score.texts} texts, median overlap ${rounded(score.overlap, 2)}` }, tint);
     };
     const table = (heads, rows) => h("table", {}, h("thead", {}, h("tr", {}, heads.map((head, at) => h("th", { class: at && !head.text ? "num" : "", title: head.about ?? null }, head.title)))), h("tbody", {}, rows));
     const name = (model) => h("th", { scope: "row" }, model.rank && result.models.length > 1 && !result.flips ? `${model.rank}. ` : "", h("bdi", { class: baselines.includes(model) ? "soft" : "" }, short(model)));
@@ -131,7 +133,7 @@ class Place {
       every.map((model) => h("tr", {}, name(model), levels.map((one) => cell(model.levels[one.name])), cell(model.matched)))));
     this.byKind.replaceChildren(table([{ title: "kind of change" }, ...every.map((model) => ({ title: short(model) }))],
       kinds.map((kind) => h("tr", {}, h("th", { scope: "row" }, kind), every.map((model) => cell(model.kinds.find((one) => one.kind === kind)?.levels[result.level]))))));
-    const percent = (share) => h("td", { class: "num" }, `${(100 * share).toFixed(0)} %`);
+    const percent = (share) => h("td", { class: "num" }, `${rounded(100 * share, 0)} %`);
     const errors = (one) => one ? [percent(one.accepted_changes), percent(one.rejected_rewordings)] : [h("td"), h("td")];
     this.thresholds.replaceChildren(...(result.models[0]?.thresholds.length ? [table([{ title: "cosine at least" }, ...result.models.flatMap((model) => [{ title: `${short(model)}: changes accepted` }, { title: "rewordings rejected" }])],
       result.models[0].thresholds.map((one, at) => h("tr", {}, h("th", { scope: "row" }, one.threshold.toFixed(2)), result.models.flatMap((model) => errors(model.thresholds[at]))))),

@@ -17,7 +17,7 @@ from wordsway.auditing.retrieval import same_answers
 from wordsway.auditing.scores import FEW, LevelScore
 from wordsway.core.chart import Chart, Panel, PointSeries, ReferenceLine
 from wordsway.core.escape import shortened
-from wordsway.core.format import count, format_seconds
+from wordsway.core.format import count, format_seconds, rounded
 from wordsway.probing.targets import NAMED
 from wordsway.render import blocks as b
 from wordsway.render.numbers import small, whole_percent
@@ -190,7 +190,7 @@ def _score(score: LevelScore | None) -> b.Cell:
     """The score with its interval: orange above one half, blue below."""
     if score is None:
         return "–"
-    shown = f"{score.score:.2f} ({score.low:.2f}–{score.high:.2f})"
+    shown = f"{rounded(score.score)} ({rounded(score.low)}–{rounded(score.high)})"
     if score.texts < POINT:
         shown += f", {count(score.texts, 'text')}"
     return b.Span(shown, shade=max(-1.0, min(1.0, 2 * score.score - 1)))
@@ -219,7 +219,7 @@ def _levels(audit: Audit) -> b.Table:
     rows: list[Sequence[b.Cell]] = []
     for model in every:
         ours = model in audit.models
-        middle = [f"{one:.2f}" for one in model.cosines] if model.cosines else ["–", "–"]
+        middle = [rounded(one) for one in model.cosines] if model.cosines else ["–", "–"]
         rows.append(
             [
                 *([str(audit.ranks[model.name]) if ours else ""] if several else []),
@@ -230,7 +230,7 @@ def _levels(audit: Audit) -> b.Table:
             ]
         )
     texts = [
-        f"{LEVEL_NAMES[level]} {score.texts:,} (median overlap {score.overlap:.2f})"
+        f"{LEVEL_NAMES[level]} {score.texts:,} (median overlap {rounded(score.overlap)})"
         for level in present
         if (score := audit.models[0].levels.get(level)) is not None
     ]
@@ -272,7 +272,7 @@ def _paired(audit: Audit) -> list[b.Block]:
         b.plain(
             b.Span(model.name, "bold"),
             f": both queries of a pair find their own document in {percent(one.auc)} of the pairs "
-            f"({100 * one.low:.0f}–{100 * one.high:.0f}; 25 % by chance).",
+            f"({rounded(100 * one.low, 0)}–{rounded(100 * one.high, 0)}; 25 % by chance).",
         )
         for model in audit.models
         if (one := model.paired) is not None
@@ -366,11 +366,14 @@ def _by_level(threshold: Mapping[str, Any]) -> str:
 
 def best_sentence(best: Mapping[str, Any]) -> str:
     """The threshold with the least sum of errors in words, from ``best_threshold`` of the JSON."""
+    if best["accepted_changes"] == 1 and not best["rejected_rewordings"]:
+        return "No threshold has a smaller sum of both errors than one that accepts everything."
     return (
         f"The sum of both errors is smallest at {best['threshold']:.10g}: "
         f"{percent(best['accepted_changes'])} of changes accepted and "
         f"{percent(best['rejected_rewordings'])} of rewordings rejected, a sum of "
-        f"{best['sum']:.2f} ({best['sum_low']:.2f}–{best['sum_high']:.2f}; a coin toss: 1)."
+        f"{rounded(best['sum'])} ({rounded(best['sum_low'])}–{rounded(best['sum_high'])}; "
+        "a coin toss: 1)."
     )
 
 
@@ -486,7 +489,7 @@ def flip_table(
         (name, one.kind, *([examples[one.kind]] if examples else []),
          "may change" if one.assumed else EXPECTED.get(one.should, "–"),
          f"{one.texts:,}{' by rule' * one.by_rule}", percent(one.flips),
-         f"{100 * one.low:.0f}–{100 * one.high:.0f} %",
+         f"{rounded(100 * one.low, 0)}–{rounded(100 * one.high, 0)} %",
          *([] if directions is None else [directions.get((name, one.kind), "–")]),
          ", ".join(f"{label} in {texts:,}" for label, texts in one.before.items()) or "–")
         for name, flips in models
