@@ -24,8 +24,8 @@ from wordsway.auditing.table import LONGEST, read_table
 from wordsway.core.chart import Chart
 from wordsway.core.errors import InputError
 from wordsway.render.blocks import Fold, Table
-from wordsway.render.terminal import _cut
 from wordsway.render.numbers import whole_percent
+from wordsway.render.terminal import _cut
 from wordsway.render.views.audit import audit_view, best_sentence, few_texts
 
 

@@ -119,6 +119,10 @@ Refunds take five days.,Money comes back within one week.,Refunds take fifty day
 """
 
 
+#: One text allows an edit by a rule, film → movie, which is nearer in size to the change.
+MIXED = TRIPLES + "This film is good.,A pleasure to see.,This film is bad.\n"
+
+
 @pytest.fixture
 def triples(tmp_path: Path) -> Path:
     file = tmp_path / "triples.csv"
@@ -137,8 +141,19 @@ def test_a_rewording_is_of_the_same_size_only_where_sizes_are_matched(triples: P
     found = hosted_texts(triples, longest=4)
     assert found.rewording == "your rewording"
     assert found.overlaps["rewording"] < 0.3 < found.overlaps["change"]
-    triples.write_text(TRIPLES + "This film is good.,A pleasure to see.,This film is bad.\n")
+    triples.write_text(MIXED)
     assert hosted_texts(triples, longest=4).rewording == "rewording"  # film → movie, by a rule
+
+
+def test_the_user_s_rewording_is_named_where_a_rule_s_edit_takes_its_place(triples: Path):
+    """It was called "heavy" as if all texts had one, and the rule's edits seemed to be the heavy
+    ones.
+    """
+    triples.write_text(MIXED)
+    plain = shown(ws.length(letters, triples, windows=(1, 2, 4), baselines=False))
+    assert "letters yours, heavy 1 " in plain and "letters reworded 5 " in plain
+    assert "rewording (in some texts an edit by a rule, nearer in size to the change) 0." in plain
+    assert "your heavy rewording in those texts 0." in plain
 
 
 def test_triples_are_described_in_plain_words(triples: Path):

@@ -48,9 +48,9 @@ class HostedText:
     """An edited sentence, number ``at`` of the ``document`` that surrounds it; ``edits`` by role.
 
     ``rewording`` is the light one of a gold triple, else the meaning-preserving edit whose number
-    of changed words is nearest to that of the change; ``heavy rewording`` rewrites most words, and
-    only gold triples have one; ``random`` puts a random real word of as many letters in the place
-    of the change.
+    of changed words is nearest to that of the change; ``heavy rewording`` rewrites most words: that
+    of a gold triple, or of a table in texts whose ``rewording`` is another edit; ``random`` puts a
+    random real word of as many letters in the place of the change.
     """
 
     id: str

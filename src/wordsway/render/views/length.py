@@ -28,7 +28,9 @@ MEANINGS = {
     "word": "The word alone: the same between two texts of equal length, with the word and with a "
     "random word in its place. An inserted or removed word also shifts all later positions, and "
     "some models respond to that shift at any length.",
-    "reworded": "A rewording with the same meaning (light: of a few words, heavy: of most words).",
+    "reworded": "A rewording with the same meaning (light: of a few words, heavy: of most words; "
+    "yours, heavy: your rewording of most words, in texts where another edit is nearer in size to "
+    "the change and is the one called reworded).",
     "random": "A random real word in the place of the change.",
     "law": "power: n^e. floor: n^e plus a constant, which is the larger part from the n in the "
     "column “floor from n” on. logarithm: linear in log n. best: the law that predicts held-out "
@@ -128,18 +130,22 @@ def _units(found: Length) -> str:
 
 def _edit(found: Length, role: str) -> str:
     """The role of an edit in tables, short enough for narrow ones."""
-    reworded = "light" if found.rewording == LIGHT else "reworded"
-    return {"rewording": reworded, "heavy rewording": "heavy"}.get(role, role)
+    light, heavy = ("light", "heavy") if found.rewording == LIGHT else ("reworded", "yours, heavy")
+    return {"rewording": light, "heavy rewording": heavy}.get(role, role)
 
 
 def _overlaps(found: Length) -> str:
     """The median word overlap of the change and of the rewordings with the text."""
     roles = [role for role in ROLES if role != "random" and role in found.overlaps]
-    named = {"rewording": found.rewording}
-    shares = ", ".join(f"{named.get(role, role)} {found.overlaps[role]:.2f}" for role in roles)
     rules = " (in some texts an edit by a rule, nearer in size to the change)"
-    mixed = rules if found.rewording == MIXED else ""
-    return f"Median word overlap with the sentence: {shares}{mixed}"
+    named = {"rewording": found.rewording + rules * (found.rewording == MIXED)}
+    named |= (
+        {}
+        if found.rewording == LIGHT
+        else {"heavy rewording": "your heavy rewording in those texts"}
+    )
+    shares = ", ".join(f"{named.get(role, role)} {found.overlaps[role]:.2f}" for role in roles)
+    return f"Median word overlap with the sentence: {shares}"
 
 
 def said(model: ModelLength, found: Length) -> list[str]:
@@ -372,7 +378,7 @@ def _separation(found: Length) -> Panel:
         for against in dict.fromkeys(one.against for one in model.discrimination):
             some = [one for one in model.discrimination if one.against == against]
             label = (
-                model.name if against == "rewording" else f"{model.name}, rewording of most words"
+                model.name if against == "rewording" else f"{model.name}, {_edit(found, against)}"
             )
             ends = [(one.auc, one.low, one.high) for one in some]
             look = {"colour": colour, "dashed": against != "rewording"}
