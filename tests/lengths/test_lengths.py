@@ -209,6 +209,10 @@ def test_shares_of_invisible_changes_are_printed_with_intervals():
     assert "m 1 11 tokens 50 46 % 33 % to 60 %" in plain
     assert "m 16 150 tokens 50 100 % 91 % to 100 %" in plain
     assert "half of the changed texts have a cosine above" in shown(decaying(50, 0.1))
+    enough = "On these texts, no measured length is short enough."
+    assert enough not in plain
+    assert f"at every length. {enough}" in shown(decaying(50, 1.0))
+    assert f"at 11 tokens. {enough}" in shown(decaying(10, 0.6))
 
 
 @pytest.mark.parametrize("texts", [1, 2, 19])

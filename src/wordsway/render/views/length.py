@@ -44,6 +44,7 @@ MEANINGS = {
     "mean": "The relative change of the mean of all rows, which most embeddings are.",
     "last": "The relative change of the last row, from which a decoder predicts.",
 }
+NOT_SHORT = "On these texts, no measured length is short enough."
 SHIFTED = (
     " The floor is the response to shifted positions, not to the word: the change by the word "
     "alone keeps falling."
@@ -192,8 +193,9 @@ def fall(curve: LengthCurve) -> str:
 def _visibility(curve: LengthCurve, level: float) -> str:
     above = f"a cosine above {1 - level:g} with the original"
     claim, tokens = curve.invisible.claim, curve.invisible.tokens
+    short = "" if any(one.below < 0.5 for one in curve.points) else f" {NOT_SHORT}"
     if claim == "always":
-        return f"at least half of the changed texts have {above} at every length."
+        return f"at least half of the changed texts have {above} at every length.{short}"
     if claim == "never":
         last = f"{curve.points[-1].tokens:.0f} {curve.unit}"
         return f"fewer than half of the changed texts have {above} up to {last}."
@@ -205,7 +207,7 @@ def _visibility(curve: LengthCurve, level: float) -> str:
         "lengths."
     )
     shares = f"changed texts with {above}: {_around_half(curve)}."
-    return shares + (interval if curve.texts >= FEW else "")
+    return shares + (interval if curve.texts >= FEW else "") + short
 
 
 def _around_half(curve: LengthCurve) -> str:
