@@ -23,7 +23,7 @@ from wordsway.auditing.scores import (
 from wordsway.auditing.table import LONGEST, read_table
 from wordsway.core.chart import Chart
 from wordsway.core.errors import InputError
-from wordsway.render.blocks import Fold, Table
+from wordsway.render.blocks import Fold, Span, Table
 from wordsway.render.numbers import whole_percent
 from wordsway.render.terminal import _cut
 from wordsway.render.views.audit import audit_view, best_sentence, few_texts
@@ -178,6 +178,18 @@ def test_labels_have_no_scores_by_layer() -> None:
         assert isinstance(table, Table)
         assert ("layers" in [one.name for one in table.columns]) == (target == "pooled")
         assert {len(row) for row in table.rows} == {len(table.columns)}
+
+
+@pytest.mark.parametrize("texts", [1, 4, 5])
+def test_scores_of_few_texts_have_no_colour(texts: int) -> None:
+    """One text with score 1.00 was the strongest cell of the table."""
+    few, levels = model(), {"rewording": level(1.0, texts)}
+    few = replace(few, levels=levels, kinds=(replace(few.kinds[0], levels=levels),))
+    tables = [one for one in audit_view(replace(audit("t"), models=(few,))).blocks
+              if isinstance(one, Table)]  # fmt: skip
+    cell = tables[0].rows[0][1]
+    assert isinstance(cell, Span) == (texts == 5)
+    assert str(cell).endswith({1: ", 1 text", 4: ", 4 texts"}.get(texts, ""))
 
 
 def test_an_endless_line_is_passed_over(tmp_path: Path) -> None:

@@ -13,6 +13,8 @@ import pytest
 import torch
 
 from wordsway.cli.app import run
+from wordsway.core.format import rounded
+from wordsway.render.numbers import whole_percent
 
 TEXT = "the film was good"
 
@@ -143,11 +145,11 @@ def test_an_audit_is_started_and_shown(tab, small_model, served, tmp_path):
     assert model["verdict"] in tab.locator(".headline").inner_text()
     by_level, by_kind, thresholds = (tab.locator("table").nth(at).inner_text() for at in range(3))
     for one in (model, baseline):
-        assert f"{one['levels']['heavy']['score']:.2f}" in by_level and one["name"] in by_level
-    assert f"{model['kinds'][0]['levels']['rewording']['score']:.2f}" in by_kind
-    assert f"{100 * model['thresholds'][0]['accepted_changes']:.0f} %" in thresholds
+        assert rounded(one["levels"]["heavy"]["score"]) in by_level and one["name"] in by_level
+    assert rounded(model["kinds"][0]["levels"]["rewording"]["score"]) in by_kind
+    assert whole_percent(100 * model["thresholds"][0]["accepted_changes"]) in thresholds
     assert (
-        f"{100 * model['equal_error']['accepted_changes']:.0f} %"
+        whole_percent(100 * model["equal_error"]["accepted_changes"])
         in tab.locator(".result").inner_text()
     )
     counted = model["closer_changes"]

@@ -28,6 +28,7 @@ from wordsway.render.views.audit import (
     LABEL_TITLE,
     LEVEL_MEANINGS,
     LEVEL_NAMES,
+    POINT,
     TITLE,
     WHAT,
     WHAT_LABELS,
@@ -151,6 +152,7 @@ def audits_steps(request: dict[str, Any], state: WorkerState) -> Iterator[dict[s
             "meaning": {"title": TITLE, "what": WHAT},
             "label": {"title": LABEL_TITLE, "what": WHAT_LABELS},
             "matched": EXPLAINED["matched"],
+            "point": POINT,
             "levels": [
                 {"name": name, "title": short, "about": LEVEL_MEANINGS[name]}
                 for name, short in LEVEL_NAMES.items()

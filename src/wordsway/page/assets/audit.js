@@ -119,7 +119,8 @@ class Place {
       h("p", { class: "soft" }, `${result.texts.toLocaleString("en")} texts (${DATA[result.data] ?? result.data}), seed ${result.seed}; change measured by ${result.target === "cosine" ? "1 − cosine of the embeddings" : `the relative change of ${result.target}`}`));
     const cell = (score) => {
       if (!score) return h("td", { class: "num" }, "–");
-      const tint = h("span", { class: `auc ${score.score >= 0.5 ? "good" : "poor"}` }, `${rounded(score.score, 2)} `, h("span", { class: "within" }, `(${rounded(score.low, 2)}–${rounded(score.high, 2)})`));
+      const few = score.texts < wording.point;
+      const tint = h("span", { class: few ? "" : `auc ${score.score >= 0.5 ? "good" : "poor"}` }, `${rounded(score.score, 2)} `, h("span", { class: "within" }, `(${rounded(score.low, 2)}–${rounded(score.high, 2)})${few ? `, ${score.texts} text${score.texts === 1 ? "" : "s"}` : ""}`));
       tint.style.setProperty("--share", Math.min(1, Math.abs(score.score - 0.5) * 2).toFixed(3));
       return h("td", { class: "num", title: `${score.texts} texts, median overlap ${rounded(score.overlap, 2)}` }, tint);
     };

@@ -187,12 +187,14 @@ def repeated_rows(rows: int) -> str:
 
 
 def _score(score: LevelScore | None) -> b.Cell:
-    """The score with its interval: orange above one half, blue below."""
+    """The score with its interval: orange above one half, blue below, without colour and with
+    their number for few texts.
+    """
     if score is None:
         return "–"
     shown = f"{rounded(score.score)} ({rounded(score.low)}–{rounded(score.high)})"
     if score.texts < POINT:
-        shown += f", {count(score.texts, 'text')}"
+        return f"{shown}, {count(score.texts, 'text')}"
     return b.Span(shown, shade=max(-1.0, min(1.0, 2 * score.score - 1)))
 
 
