@@ -105,7 +105,7 @@ def test_a_scheduler_that_does_not_answer(
     for address in ("tcp://127.0.0.1:9", *silent_ones, "http://127.0.0.1:80"):
         assert run([*line, address]) == 1
         err = capsys.readouterr().err
-        progress = ("waiting for", "cells to do")  # printed on a slow machine
+        progress = ("waiting for", "cells left")  # printed on a slow machine
         said = [text for text in err.splitlines() if not text.startswith(progress)]
         assert len(said) == 1 and f"no Dask scheduler answered at {address}" in said[0], err
     assert run([*line, "local:none"]) == 2

@@ -72,7 +72,7 @@ def test_progress_counts_what_jobs_cost(tmp_path: Path) -> None:
     asked = [cell("raf", 4, 4), cell("raf", 40, 40), cell("rf", 9, 9)]
     run_jobs(asked, Store(tmp_path), OnThese(Here(fake)), progress=lambda *c: calls.append(c))
     stages = [call[0] for call in calls]
-    assert stages == ["cells to do: 3", "1 of 3 cells", "2 of 3 cells", "3 of 3 cells"]
+    assert stages == ["cells left: 3", "1 of 3 cells", "2 of 3 cells", "3 of 3 cells"]
     assert 0 < calls[1][1] < calls[2][1] < calls[3][1] == calls[3][2] == 1.0
 
 

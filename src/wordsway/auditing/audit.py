@@ -336,7 +336,7 @@ class _AuditRun:
             self.store,
             self.machines,
             retry_failed=self.retry_failed,
-            what=f"parts through {name}",
+            what=f"batches of texts through {name}",
             progress=self.progress,
         )
         self.interrupted = self.interrupted or tally.interrupted

@@ -135,7 +135,7 @@ def run_jobs(
             if not failures.get(job.key, WORKER_DIED).startswith(WORKER_DIED)
         }
         left = [job for job in left if job.key not in tally.skipped]
-    progress(f"{what} to do: {len(left):,}", 0, 0)
+    progress(f"{what} left: {len(left):,}", 0, 0)
     provenance = provenance_of(list(unique.values()), store)
     if left:
         executor = machines.executor(progress)

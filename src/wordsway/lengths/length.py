@@ -312,7 +312,7 @@ def length(
             store,
             Machines(workers, cluster, memory),
             retry_failed=retry_failed,
-            what="parts",
+            what="batches of texts",
             progress=progress,
         )
         named = {name: request.stored(name, hosted, some, store) for name, some in jobs.items()}
