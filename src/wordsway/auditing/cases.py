@@ -446,8 +446,8 @@ def _from_triples(
             edits += keeping_edits(EnglishSentence(text), seed, SMALL)
         cases.append(Case.of(rows[0].name, text, dict.fromkeys(edits)))
     measured = tuple(kind for kind in found if any(row.kind == kind for row in chosen))
-    triples = not retrieval
-    return Cases(tuple(cases), measured, source, retrieval=retrieval, own=True, triples=triples)
+    whole = Cases(tuple(cases), measured, source, retrieval=retrieval, own=True)
+    return replace(whole, triples=not retrieval)
 
 
 def _own_rewording(text: str, edited: str, kind: str = "rewording") -> Edit:
