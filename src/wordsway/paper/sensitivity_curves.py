@@ -55,7 +55,7 @@ QUICK_LENGTHS = (10, 50, 100, 250)
 
 #: The paper's claims about S of each map as n grows.
 CLAIMS = {
-    "rf": "S of RF falls like 1/√n (paper, Theorem 1: at most)",
+    "rf": "S of RF falls like 1/√n or faster (paper, Theorem 1)",
     "drf": "S of DRF falls like 1/√n or faster (paper, Theorem 2)",
     "raf": "S of RAF hardly falls with n (cf. paper, Theorem 3)",
     "relu-raf": "Remark: S of ReLU-RAF falls with n",
@@ -84,8 +84,8 @@ def judge_slope(
     if name == "rf":
         theory = _slope_of(lambda length: wide_relu_rf(length, d), n)
         rule = (
-            f"our rule: slope within {MARGIN:g} of {minus(theory)}, that of (1 + √(2/n))/√n at "
-            "these n; −0.5 is its limit and is not tested"
+            f"our rule, stricter than the paper's bound (slope at most −0.5 for large n): slope "
+            f"within {MARGIN:g} of {minus(theory)}, that of (1 + √(2/n))/√n at these n"
         )
         return decide(slope, theory - MARGIN, theory + MARGIN), rule
     if name == "drf":

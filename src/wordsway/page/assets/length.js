@@ -43,7 +43,7 @@ class Place {
     this.form = h("form", { class: "ask card", onsubmit: (event) => { event.preventDefault(); this.measure(); } }, this.models,
       h("div", { class: "controls" }, Object.entries(this.fields).map(([name, element]) => field(labels[name], element)), field("Baselines", this.baselines),
         h("div", { class: "go" }, h("button", { type: "submit", class: "primary" }, "Measure"))),
-      h("p", { class: "soft" }, "16 texts take about a minute with minilm; baselines (random weights, word vectors, random maps) take longer. The first run downloads the reviews. 200 texts give narrow intervals: use the command below."));
+      h("p", { class: "soft" }, "16 texts take about a minute with minilm; baselines (random weights, word vectors, random maps) take longer. The first run downloads the reviews. 200 texts give narrow intervals: use the command under Export."));
     this.said = h("div", { role: "status" });
     this.change = h("div", { class: "slot tall" });
     this.shares = h("div", { class: "slot" });

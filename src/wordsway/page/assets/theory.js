@@ -5,7 +5,7 @@ import { chart } from "./chart.js";
 import { Status } from "./status.js";
 import { Export, numbers } from "./export.js";
 
-const FIRST = { n: "5,10,20,40", d: "32", data: "gaussian", trials: "3", seed: "0", axes: "log" };
+const FIRST = { n: "4,8,16,32,64", d: "128", data: "gaussian", trials: "3", seed: "0", axes: "log" };
 
 export async function open(main) {
   let known;
@@ -115,13 +115,15 @@ class Place {
     ]);
     this.result.hidden = false;
     if (!lines.length) { this.plot.replaceChildren(h("p", { class: "soft waiting" }, "Computing the first result…")); return; }
-    this.plot.replaceChildren(chart({ title: `S against the length of the text (d = ${this.state.d})`, series: lines, width: innerWidth < 640 ? 400 : 900, height: innerWidth < 640 ? 340 : 420, logx: log, logy: log, xlabel: "length of the text n", ylabel: "S", xticks: this.body().n }));
+    this.plot.replaceChildren(chart({ title: `S against the length of the text (d = ${this.state.d})`, series: lines, width: innerWidth < 640 ? 400 : 900, height: innerWidth < 640 ? 340 : 420, logx: log, logy: log, xlabel: "length of the text n", symbol: "n", bounded: "mean S", ylabel: "S", xticks: this.body().n }));
     this.list();
   }
 
   drawClaims(event) {
-    this.claims.replaceChildren(h("table", {}, h("thead", {}, h("tr", {}, ["map", "claim", "measured", "agrees if", "verdict"].map((name) => h("th", {}, name)))),
-      h("tbody", {}, event.claims.map((one) => h("tr", {}, h("td", {}, one.map), h("td", {}, one.claim), h("td", {}, one.measured), h("td", {}, one.rule), h("td", { class: `verdict ${one.verdict === "agrees" ? "agrees" : one.verdict === "disagrees" ? "disagrees" : "open"}` }, one.verdict))))));
+    const names = { map: "map", claim: "claim", measured: "measured", rule: "agrees if", verdict: "verdict" };
+    const look = (name, text) => (name === "verdict" ? `verdict ${["agrees", "disagrees"].includes(text) ? text : "open"}` : "");
+    this.claims.replaceChildren(h("table", {}, h("thead", {}, h("tr", {}, Object.values(names).map((name) => h("th", {}, name)))),
+      h("tbody", {}, event.claims.map((one) => h("tr", {}, Object.entries(names).map(([name, title]) => h("td", { "data-name": title, class: look(name, one[name]) }, one[name])))))));
     if (event.failures.length) this.status.failed(new Error(`Some results failed: ${event.failures.join("; ")}`));
   }
 

@@ -46,7 +46,7 @@ function axis(values, logarithmic, from, to, fromZero) {
 }
 
 // series: [{ name, points: [[x, y]], upper: [y], sd: [s], colour, dash, dots, note }]
-export function chart({ title, series, width = 440, height = 240, xlabel, ylabel, logx = false, logy = false, mark = null, xticks = null, ceiling = null }) {
+export function chart({ title, series, width = 440, height = 240, xlabel, ylabel, logx = false, logy = false, mark = null, xticks = null, ceiling = null, symbol = "", bounded = "" }) {
   const every = series.flatMap((one) => one.points);
   const tops = series.flatMap((one) => (one.upper ?? []).filter((value) => value !== null));
   const lows = series.flatMap((one) => one.points.map(([, y], at) => y - (one.sd?.[at] ?? 0)));
@@ -69,7 +69,7 @@ export function chart({ title, series, width = 440, height = 240, xlabel, ylabel
   const cross = s("path", { class: "cross", d: "" });
   const svg = s("svg", { class: "chart", viewBox: `0 0 ${width} ${height}`, role: "img", tabindex: "0", "aria-label": title }, s("title", {}, title), ...parts, cross);
   const readout = h("p", { class: "readout", "aria-live": "polite" }, "\u00a0");
-  watch(svg, readout, cross, series, x, width, height);
+  watch(svg, readout, cross, series, x, width, height, symbol, bounded);
   return h("figure", { class: "plotted" }, h("figcaption", {}, title), svg, readout, keys(series, ceiling));
 }
 
@@ -104,15 +104,15 @@ function keys(series, ceiling) {
 }
 
 // The numbers of the x that is nearest to the pointer, or to which the arrow keys went.
-function watch(svg, readout, cross, series, x, width, height) {
+function watch(svg, readout, cross, series, x, width, height, symbol, bounded) {
   const places = [...new Set(series.filter((one) => one.dots !== false).flatMap((one) => one.points.map(([a]) => a)))].sort((a, b) => a - b);
   let at = -1;
   const show = (index) => {
     if (index < 0 || index >= places.length || index === at) return;
     at = index;
     const found = series.filter((one) => one.dots !== false).flatMap((one) => one.points.map(([a, b], point) => [a, b, point, one])
-      .filter(([a]) => a === places[at]).map(([, b, point, one]) => `${one.short ?? one.name} ${number(b)}${one.upper?.[point] ? ` ≤ ${number(one.upper[point])}` : ""}`));
-    readout.textContent = `${places[at]}: ${found.join(" · ")}`;
+      .filter(([a]) => a === places[at]).map(([, b, point, one]) => `${one.short ?? one.name} ${number(b)}${one.upper?.[point] ? ` ≤ ${bounded ? `${bounded} ≤ ` : ""}${number(one.upper[point])}` : ""}`));
+    readout.textContent = `${symbol ? `${symbol} = ` : ""}${places[at]}: ${found.join(" · ")}`;
     cross.setAttribute("d", `M${x.place(places[at]).toFixed(1)} ${BOX.top}V${height - BOX.bottom}`);
   };
   svg.addEventListener("pointermove", (event) => {
