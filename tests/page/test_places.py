@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from dataclasses import replace
 from pathlib import Path
@@ -68,6 +69,24 @@ def test_attention_before_and_after(tab, small_model, tmp_path):
 
 
 @pytest.mark.slow
+def test_both_claims_of_the_paper_are_decided_at_first(tab):
+    tab.goto("/theory")
+    tab.wait_for_selector(".result[data-state=done]")
+    assert tab.locator(".verdict").all_inner_texts() == ["agrees", "agrees"]
+
+
+@pytest.mark.slow
+def test_the_text_is_carried_to_other_pages(tab, small_model):
+    tab.goto(f"/words?text={quote(TEXT)}&model={quote(str(small_model))}")
+    tab.wait_for_selector(".result[data-state=done]")
+    for name in ("Theory", "Attention", "Words"):
+        tab.click(f"nav a >> text={name}")
+        tab.wait_for_selector(f"html[data-ready={name.lower()}]")
+        if name != "Theory":
+            assert tab.locator("textarea").first.input_value() == TEXT
+
+
+@pytest.mark.slow
 def test_theory_draws_itself_and_is_kept(tab):
     """Cells become points; a second visit measures nothing."""
     from wordsway.paper.sensitivity_curves import judge_slope
@@ -80,6 +99,9 @@ def test_theory_draws_itself_and_is_kept(tab):
     assert tab.locator(".plotted circle").count() == 6
     assert tab.locator(".plotted .band").count() == 2
     assert tab.locator(".claims tbody tr").count() == 2
+    tab.locator("svg.chart").first.focus()
+    tab.keyboard.press("ArrowRight")
+    assert re.match(r"n = 3: RF [\d.]+ ≤ mean S ≤ ", tab.locator(".readout").inner_text())
     for row, name in enumerate(("rf", "raf")):
         rule = judge_slope(name, None, [3, 5, 8], 6)[1]
         assert rule in tab.locator(".claims tbody tr").nth(row).inner_text()

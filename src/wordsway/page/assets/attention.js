@@ -1,5 +1,5 @@
 // Attention before and after a Δ along the attracting direction; a slider sets its length.
-import { asked, field, h, number, option, remember } from "./dom.js";
+import { asked, field, h, lastText, number, option, remember } from "./dom.js";
 import { get } from "./stream.js";
 import { chart } from "./chart.js";
 import { Matrix } from "./matrix.js";
@@ -14,7 +14,7 @@ export async function open(main) {
 
 class Place {
   constructor(main, known, given) {
-    this.state = { text: "I love her much", word: "", ...USUAL, ...given };
+    this.state = { text: lastText(), word: "", ...USUAL, ...given };
     this.status = new Status(() => this.measure(false));
     this.after = new Map();
     this.build(main, known);

@@ -73,6 +73,14 @@ export function hint(element, text) {
 addEventListener("keydown", (event) => { if (event.key === "Escape" && tip) tip.hidden = true; });
 addEventListener("scroll", () => { if (tip) tip.hidden = true; }, { passive: true });
 
+// The tab's storage, unless the browser blocks it.
+function store() {
+  try { return sessionStorage; } catch { return null; }
+}
+
+// The text last measured in this tab, on any page.
+export const lastText = () => store()?.getItem("text") ?? "I love her much";
+
 // The address holds the state, so that it can be shared and reloaded.
 export function address(values) {
   const query = new URLSearchParams();
@@ -84,6 +92,7 @@ export function address(values) {
 
 // Values that are the usual ones are left out.
 export function remember(values, push = false, usual = {}) {
+  if (values.text) store()?.setItem("text", values.text);
   const url = address(Object.fromEntries(Object.entries(values).map(([name, value]) => [name, value === usual[name] ? "" : value])));
   if (url !== location.pathname + location.search) history[push ? "pushState" : "replaceState"](null, "", url);
 }
