@@ -16,7 +16,7 @@ from wordsway.core.errors import InputError
 from wordsway.models.probe import Probe
 from wordsway.probing.swap import swap
 from wordsway.probing.targets import NAMED
-from wordsway.probing.words import words
+from wordsway.probing.words import with_swaps, words
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +83,10 @@ def test_words_and_rows_count_from_0_in_every_verb(bert: Probe, capsys: Any) -> 
     assert run(["words", text, *model, "--index", "3"]) == 0
     assert "“good” (word 3)" in capsys.readouterr().out
     assert run(["swap", text, *model, "--index", "3"]) == 0
-    assert "“good” (word 3)" in capsys.readouterr().out
+    named = capsys.readouterr().out
+    assert "“good” (word 3)" in named and "last word" not in named
+    assert run(["swap", text, *model]) == 0
+    assert "No --word given: “good”, the last word, is replaced." in capsys.readouterr().out
     assert run(["attract", text, *model, "--index", "3"]) == 0
     assert "“good” (word 3)" in capsys.readouterr().out
     assert run(["compare", text, "the film was dull", *model]) == 0
@@ -124,6 +127,9 @@ def test_swaps_of_words_are_printed(bert: Probe, capsys: Any) -> None:
     text = "the film was good"
     assert run(["words", text, "--model", str(bert.source), "--swaps", "1"]) == 0
     assert "Real words for" in capsys.readouterr().out
+    found = words(text, bert, tiers=["mean-local"])
+    longer = with_swaps(found, bert, 1, 2**30)
+    assert longer.seconds == pytest.approx(found.seconds + longer.swaps[0].seconds)
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from wordsway.cli import options as opt
 from wordsway.cli.output import echo_json, echo_usage, finish, print_result, progress_line
 from wordsway.core.atomic import read_text
 from wordsway.core.errors import InputError
+from wordsway.core.escape import one_line
 
 
 @opt.grouped
@@ -150,6 +151,8 @@ def swap_command(
         probe = sent.opened(model, loading, line)
         result = swaps_of(sentence, word, probe, request, line)
     echo_usage([probe])
+    if word is None and not output.as_json:
+        typer.echo(f"No --word given: “{one_line(result.word)}”, the last word, is replaced.\n")
     output.deliver(result)
 
 

@@ -311,7 +311,8 @@ def with_swaps(
     for word in order[:count]:
         with suppress(InputError):  # nothing else can stand there: a sign that touches a word
             found.append(swaps_of(result.text, word.index, probe, request, progress))
-    return replace(result, swaps=tuple(found))
+    seconds = result.seconds + sum(one.seconds for one in found)
+    return replace(result, swaps=tuple(found), seconds=seconds)
 
 
 #: Words that a forecast measures.

@@ -117,7 +117,7 @@ def _table(swaps: Swaps) -> b.Table:
         return b.table_of(swaps.swaps, columns, shown=16, notes=notes)
     notes["worst Δ"] = (
         "The largest change found when a vector Δ at most as long as the word's embedding is added "
-        "to it; the sum need not be a real word."
+        "to it, in a shorter search than words --tier curve; the sum need not be a real word."
     )
     table = b.table_of(swaps.swaps, columns, shown=16, notes=notes)
     row: list[b.Cell] = [b.Span("worst Δ", "italic"), number(swaps.worst)]
