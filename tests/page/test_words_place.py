@@ -172,6 +172,11 @@ def test_a_click_tells_everything_about_a_word(tab, small_model):
     assert f"At reach 1 at least {last.lower:#.4g}" in said
     assert f"at least {last.lower:#.4g} (found)" in said, "not that of the worst small change"
     assert f"at any reach at most {one.upper:#.4g} (certified)" in said
+    lines = tab.locator(".code code").first.text_content().splitlines()
+    assert lines[-1].endswith("--tier curve --word 3 --json") and len(lines) == 2
+    scope: dict[str, Any] = {}
+    exec(tab.locator(".code code").nth(1).text_content().replace("words.show()", ""), scope)
+    assert scope["words"].words[0].sensitivity == pytest.approx(last.lower, rel=1e-5)
     assert tab.locator(".chosen .ceiling").count() == 2, "the line and its key"
     assert tab.locator(".chosen circle.worst").count() == len(one.curve) + len(one.profile)
     assert tab.locator(".chosen circle.noise").count() == len(one.noise)

@@ -64,6 +64,13 @@ def test_a_saved_page_shows_the_numbers_of_the_result(chromium: Any, tmp_path: P
     for value in (first.mean_local, first.local, first.real.mean, first.sensitivity, first.upper):
         assert number(value) in card
     assert "0.5123" in card, "the real words that were searched for it"
+    bars = page.locator(".chosen .swap").evaluate_all(
+        "all => all.map((one) => [+one.lastChild.textContent,"
+        " one.querySelector('.bar').getBoundingClientRect().width])"
+    )
+    (widest, width), *rest = sorted(bars, reverse=True)
+    assert page.locator(".chosen .swaps").count() == 2, "both lists of real words"
+    assert [one for _, one in rest] == pytest.approx([width * v / widest for v, _ in rest], abs=1)
     charts = page.locator(".chosen .chart:not(.key)")
     assert charts.count() == 2
     tips = charts.nth(1).locator(".dot.worst title").all_text_contents()

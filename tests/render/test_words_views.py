@@ -462,6 +462,40 @@ def test_a_small_direction_is_not_called_the_worst_change():
     quick = replace(quick, words=tuple(replace(word, curve=None) for word in quick.words))
     assert "worst small change" in fragment(quick) and "worst Δ" not in fragment(quick)
     assert "worst Δ found" in fragment(searched)
+    said = [wording.tier_numbers(one, one.words[0])["at reach 1"] for one in (quick, searched)]
+    assert said[0].startswith("not searched (--tier curve searches)") and "at least" not in said[0]
+    assert said[1].startswith("at least") and said[1].endswith("(found)")
+
+
+@pytest.mark.parametrize("width", [66, 80])
+def test_bars_get_shorter_before_a_number_is_left_out(width):
+    words = words_of(SHORT, tier="mean-local")
+    few = replace(words, tiers=("mean-local", "local", "real-words"))
+    shown = printed(panel(few), width)
+    assert "real words" in shown.partition("\nrank")[2].partition("\n")[0] and "█" in shown
+
+
+def test_the_unit_of_a_cosine_distance_is_in_the_title():
+    """Mean local and local of the same table are relative to the normalised vector."""
+    cosine = replace(words_of(SHORT, tier="mean-local"), target="cosine")
+    titles = [column["title"] for column in wording.words_data(cosine)["columns"]]
+    assert titles[:3] == ["mean local", "local", "real words (1 − cosine)"]
+    assert "real words (1 − cosine)" in printed(panel(cosine), 133)
+    assert "cosine" not in printed(panel(replace(cosine, target="layer 4")), 133)
+
+
+def test_another_first_word_of_another_tier_is_named():
+    words = words_of(SHORT, tier="mean-local")
+    assert wording.other_firsts(words) == []
+    last = words.words[words.ranked[-1]]
+    real = replace(last.real, mean=9.0)
+    changed = tuple(replace(one, real=real) if one is last else one for one in words.words)
+    other = replace(words, words=changed)
+    (said,) = wording.other_firsts(other)
+    assert said == f"First by real words: “{last.word}”" and said in printed(panel(other), 80)
+    drawn = wording.words_data(other)["views"]
+    assert said in drawn["mean-local"]["plain"][-1][0]
+    assert "First by mean local" in drawn["real-words"]["plain"][-1][0]
 
 
 def test_a_mean_says_over_how_many_words_it_is():

@@ -87,7 +87,7 @@ def pairs_command(texts: list[str], request: Mapping[str, Any]) -> str:
 
 
 def _words(request: Mapping[str, Any]) -> dict[str, Any]:
-    names = ["model", "target", "tiers", "cut", "seed"]
+    names = ["model", "target", "tiers", "word", "cut", "seed"]
     names += ["layer"] if request.get("target", "layer") == "layer" else []
     colour = request.get("colour")
     usual = headline_tier(request.get("tiers"))

@@ -135,7 +135,8 @@ def word_steps(ask: dict[str, Any], state: WorkerState) -> Iterator[dict[str, An
     one: Words = state.answers.get(key_of("word", ask), measured)
     word = one.words[0]
     found = {"word": word.to_dict(), "layer": one.layer, "numbers": tier_numbers(one, word)}
-    yield {"kind": "curve"} | found
+    searched = ask | {"tiers": ["curve"], "word": [ask["index"]]}
+    yield {"kind": "curve"} | found | _commands(searched, [ask["text"]])
 
     def swapped() -> Swaps:
         how = {"target": request.wanted, "top": TOP, "seed": request.seed, "worst_case": False}

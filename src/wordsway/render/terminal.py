@@ -57,8 +57,8 @@ CONTEXT = 160
 NARROW = 60
 #: The remedy if columns do not fit.
 WIDEN = "(widen the terminal, or use --json)"
-#: Columns of a bar, at most, where optional columns have to go for it, and at least.
-BAR, GOOD_BAR, NARROW_BAR = 24, 8, 3
+#: Columns of a bar, at most and at least: it gets shorter before another column has to go.
+BAR, NARROW_BAR = 24, 3
 #: The narrowest and the widest column of texts.
 NARROW_TEXT, WIDE_TEXT = 14, 28
 #: Columns of the names in front of explanations.
@@ -202,18 +202,17 @@ def _table(block: b.Table, width: int, colours: bool, widen: str) -> list[Render
     least = [_least(head, [row[place] for row in rows]) for place, head in enumerate(heads)]
     kept = list(range(len(heads)))
 
-    def fits(bar: int) -> bool:
-        bars = sum(max(0, bar - least[one]) for one in kept if heads[one].kind == "bar")
-        return sum(least[one] + gap for one in kept) - gap + bars <= width
+    def fits() -> bool:
+        return sum(least[one] + gap for one in kept) - gap <= width
 
     for place in reversed(range(len(heads))):
-        if heads[place].optional and not fits(GOOD_BAR):
+        if heads[place].optional and not fits():
             kept.remove(place)
     for place in reversed(kept.copy()):
-        if heads[place].kind == "bar" and not fits(0):
+        if heads[place].kind == "bar" and not fits():
             kept.remove(place)
     for place in reversed(kept[2:]):  # a column that is cut would show other numbers
-        if heads[place].kind == "number" and not fits(0):
+        if heads[place].kind == "number" and not fits():
             kept.remove(place)
     parts: list[RenderableType] = [Text(one_line(block.title))] if block.title else []
     if rows or kept:
@@ -278,7 +277,7 @@ def _add_column(table: Grid, head: b.Column, least: int, widest: int | None) -> 
 def _explained(sentences: Mapping[str, str]) -> Grid:
     """One plain sentence for each column of a table above."""
     drawn = Grid(box=None, pad_edge=False, show_header=False)
-    drawn.add_column(style="dim", max_width=NAMES, no_wrap=True, overflow="ellipsis")
+    drawn.add_column(style="dim", max_width=NAMES)
     drawn.add_column(style="dim", overflow="fold")
     for name, sentence in sentences.items():
         drawn.add_row(text_cell(name), text_cell(sentence))

@@ -17,6 +17,7 @@ export class WordPanel extends WordCard {
     this.body.hidden = true;
     this.empty.hidden = false;
     this.key = null;
+    this.commands = null;
   }
 
   get text() { return this.place.texts[this.which]; }
@@ -37,6 +38,8 @@ export class WordPanel extends WordCard {
     this.key = key;
     this.drawTitle(word);
     this.known = {};
+    this.commands = null;
+    this.place.export();
     this.refresh();
     this.curve.replaceChildren(h("p", { class: "soft waiting" }, "Computing S(ρ)…"));
     if (word.profile) this.drawProfile(word, this.text.result.layer);
@@ -48,7 +51,7 @@ export class WordPanel extends WordCard {
   }
 
   receive(event) {
-    if (event.kind === "curve") { this.known = event.numbers; this.refresh(); this.drawCurve(event.word); this.drawProfile(event.word, event.layer); }
+    if (event.kind === "curve") { this.known = event.numbers; this.commands = event; this.place.export(); this.refresh(); this.drawCurve(event.word); this.drawProfile(event.word, event.layer); }
     if (event.kind === "swaps") this.drawSwaps(event.swaps);
   }
 

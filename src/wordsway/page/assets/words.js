@@ -1,12 +1,11 @@
 // Words: how far each word moves the model; tiers appear as they are measured.
-import { asked, field, h, option, plural, remember } from "./dom.js";
+import { asked, field, h, lastText, option, plural, remember } from "./dom.js";
 import { HeatMap } from "./heat.js";
 import { get } from "./stream.js";
 import { Status } from "./status.js";
 import { Export } from "./export.js";
 import { WordPanel } from "./word.js";
 
-const EXAMPLE = "I love her much";
 const USUAL = { model: "minilm", layer: "last", target: "layer", tiers: "", seed: "0" };
 const TARGETS = {
   layer: "one layer", all: "all layers (root mean square)", pooled: "the text's embedding (pooled)",
@@ -39,7 +38,7 @@ class Place extends HeatMap {
     const state = this.state;
     const area = (value, label, rows) => h("textarea", { rows, maxlength: known.text, "aria-label": label, spellcheck: "false", value: value ?? "", dir: "auto",
       onkeydown: (event) => { if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) this.form.requestSubmit(); } });
-    this.text = area(state.text ?? EXAMPLE, "Text", 3);
+    this.text = area(state.text ?? lastText(), "Text", 3);
     this.other = area(state.other, "Second text", 3);
     this.second = h("div", { class: "field wide", hidden: !state.other }, h("span", {}, "Second text"), this.other);
     const models = known.models.some((one) => one.name === state.model) ? known.models : [...known.models, { name: state.model, here: true }];
@@ -138,9 +137,10 @@ class Place extends HeatMap {
     }
   }
 
+  // S(ρ) of the open word has commands of its own.
   export() {
-    const { command, python } = this.commands.coloured[this.state.colour] ?? this.commands;
-    this.exports.show(command, python);
+    const shown = [this.commands?.coloured[this.state.colour] ?? this.commands, this.card.commands].filter(Boolean);
+    this.exports.show(shown.map((one) => one.command).join("\n"), shown.map((one) => one.python).join("\n\n"));
   }
 
   // The similarity of the two texts, compared with random words in the same place.
@@ -159,7 +159,7 @@ class Place extends HeatMap {
     this.state.colour = tier;
     this.save();
     super.colour(tier);
-    if (this.commands) this.export();
+    this.export();
   }
 
   choose(place, which) {

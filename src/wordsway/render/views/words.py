@@ -50,10 +50,12 @@ class Headline:
 
 def words_view(words: Words) -> b.ResultView:
     """The coloured text, the words with the largest numbers, and what they mean."""
-    blocks: list[b.Block] = [b.Sentence(headline(words).parts), _coloured(words)]
+    blocks: list[b.Block] = [b.Sentence(headline(words).parts)]
+    blocks += [b.soft(said) for said in other_firsts(words)]
+    blocks.append(_coloured(words))
     if words.words:
         if has_scale(words):
-            blocks.append(b.Scale(TIERS[words.tier].title, legend(words, STEPS)))
+            blocks.append(b.Scale(tier_title(words, words.tier), legend(words, STEPS)))
         blocks += [_table(words), b.soft(meaning(words))]
     blocks += [b.headline(note) for note in notes(words)]
     if searched := [word for word in words.words if word.profile]:
@@ -90,7 +92,7 @@ def words_data(words: Words) -> dict[str, Any]:
         },
         "columns": [
             {
-                "title": TIERS[tier].title,
+                "title": tier_title(words, tier),
                 "numbers": [interval(word.score(tier)) for word in words.words],
             }
             for tier in words.tiers
@@ -112,8 +114,8 @@ def _tier_data(words: Words) -> dict[str, Any]:
     top = headline(words) if words.tier in words.tiers else waiting
     low, high = scale(words)
     return {
-        "title": TIERS[words.tier].title,
-        "plain": plain(words),
+        "title": tier_title(words, words.tier),
+        "plain": plain(words) + [(f" {said}.", False) for said in other_firsts(words)],
         "meaning": meaning(words),
         "low": low,
         "high": high,
@@ -160,13 +162,14 @@ def _table(words: Words) -> b.Table:
         b.Column("#", cell=lambda place: str(words.words[place].index)),
         b.Column("word", "text", cell=spelling),
         *([flips, margin] if labelled else []),
-        b.Column(TIERS[words.tier].title, cell=lambda place: number((own[place] or (None,))[0])),
+        b.Column(
+            tier_title(words, words.tier), cell=lambda place: number((own[place] or (None,))[0])
+        ),
         b.Column("", "bar", cell=lambda place: b.Bar(_known(own[place])[0], top)),
         b.Column("±", optional=True, cell=lambda place: spread(_known(own[place])[1])),
-        more("tokens", "Number of tokens in the word.", lambda word: str(word.pieces)),
     ]
     columns += [
-        more(TIERS[tier].title, TIERS[tier].sentence, partial(_number, tier))
+        more(tier_title(words, tier), TIERS[tier].sentence, partial(_number, tier))
         for tier in words.tiers
         if tier != words.tier
     ]
@@ -179,6 +182,7 @@ def _table(words: Words) -> b.Table:
             more("90 %", ten, lambda word: number(getattr(word.real, "q90", None))),
             more("worst", worst, lambda word: number(getattr(word.real, "worst", None))),
         ]
+    columns.append(more("tokens", "Number of tokens in the word.", lambda word: str(word.pieces)))
 
     def least(count: int) -> str:
         if words.by_flips:
@@ -236,13 +240,13 @@ def _picture(words: Words) -> b.Bars:
     return b.Bars(
         f"{model_name(words.model)} · {target_name(words)}{some}",
         [f"{word.word} ({word.index})" for word in shown],
-        [_bar_column(shown, tier) for tier in tiers],
+        [_bar_column(words, shown, tier) for tier in tiers],
         beside=layers,
         note=meaning(words) if shown else "",
     )
 
 
-def _bar_column(shown: Sequence[WordSway], tier: str) -> b.BarColumn:
+def _bar_column(words: Words, shown: Sequence[WordSway], tier: str) -> b.BarColumn:
     """Bars with twice their standard errors; strokes: the worst real words, or the ceiling."""
     scores = [word.score(tier) for word in shown]
     # Attained by a curve: branches that found less lie below it, nothing above.
@@ -255,8 +259,14 @@ def _bar_column(shown: Sequence[WordSway], tier: str) -> b.BarColumn:
         marks = [word.upper for word in shown]
     marked = any(mark is not None for mark in marks)
     extra = {"real-words": "\n| the worst of them", "curve": "\n| certified ceiling"}
-    label = TIERS[tier].title + (extra[tier] if marked else "")
+    label = tier_title(words, tier) + (extra[tier] if marked else "")
     return b.BarColumn(label, [pair and pair[0] for pair in scores], (), errors, marks)
+
+
+def tier_title(words: Words, tier: str) -> str:
+    """The title of a tier, with its unit if that is not the unit of the other tiers."""
+    own = words.target == "cosine" and tier in ("real-words", "curve")
+    return TIERS[tier].title + (" (1 − cosine)" if own else "")
 
 
 def _known(pair: tuple[float, float] | None) -> tuple[float, float]:
@@ -358,6 +368,18 @@ def headline(words: Words) -> Headline:
     return Headline(names, f"{more}move {where} most by {by} and cannot be told apart")
 
 
+def other_firsts(words: Words) -> list[str]:
+    """One sentence if words of the headline do not come first by another complete tier."""
+    first = headline(words).names if words.tier in words.tiers else ()
+    others = [replace(words, tier=one) for one in words.tiers if one not in words.partial]
+    found = [
+        f"by {tier_title(one, one.tier)}: {', '.join(f'“{name}”' for name, _ in names)}"
+        for one in others
+        if first and (names := headline(one).names) and not {*names} & {*first}
+    ]
+    return [f"First {'; '.join(found)}"] if found else []
+
+
 def _flips_headline(words: Words, first: Sequence[WordSway], count: int) -> Headline:
     """The words whose replacements flip the label most often."""
     names = tuple((word.word, word.index) for word in first[:NAMED])
@@ -441,7 +463,7 @@ def tier_numbers(words: Words, word: WordSway) -> dict[str, str]:
     lines: dict[str, str] = {}
     real = word.real
     if real is not None:
-        lines["real words"] = (
+        lines[tier_title(words, "real-words")] = (
             f"{interval((real.mean, real.error))} on average over {real.draws} words; "
             f"one in ten above {number(real.q90)}; largest by “{real.worst_word}”: "
             f"{number(real.worst)}"
@@ -457,9 +479,11 @@ def tier_numbers(words: Words, word: WordSway) -> dict[str, str]:
         loose = "" if word.local_converged else ", not converged"
         lines["local"] = f"{number(word.local)}, the worst small change{loose}"
     if word.sensitivity is not None:
-        along = f"{moved_by(word)}; real words may be farther away"
-        how = "found" if word.curve else along
-        lines[f"at reach {words.reach:g}"] = f"at least {number(word.sensitivity)} ({how})"
+        one = f"not searched (--tier curve searches); one {moved_by(word)}"
+        found = f"at least {number(word.sensitivity)} (found)"
+        lines[f"at reach {words.reach:g}"] = (
+            found if word.curve else f"{one}: {number(word.sensitivity)}"
+        )
     if word.upper is not None:
         lines["at any reach"] = f"at most {number(word.upper)} (certified)"
     listed = ", ".join(words.tokens[row] for row in word.rows if row < len(words.tokens))

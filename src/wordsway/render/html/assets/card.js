@@ -2,6 +2,9 @@
 import { h, number } from "./dom.js";
 import { chart } from "./chart.js";
 
+/** The change that has the longest bar. */
+export const widest = (swaps) => Math.max(...swaps.map((one) => one.change), 1e-12);
+
 export class WordCard {
   constructor() {
     this.title = h("h2", {});
@@ -36,17 +39,17 @@ export class WordCard {
 
   drawProfile(word, layer) {
     const line = (values) => values.map((value, at) => [at, value]);
+    const by = word.curve ? "worst Δ found" : "Δ along the worst small change";
     this.profile.replaceChildren(chart({
-      title: "Relative change of every layer", xlabel: "layer", mark: layer,
+      title: `Relative change of every layer by the ${by}`, xlabel: "layer", mark: layer,
       xticks: word.profile.map((_, at) => at).filter((at) => at % Math.max(1, Math.ceil((word.profile.length - 1) / 8)) === 0),
-      series: [{ name: word.curve ? "worst Δ found" : "Δ along the worst small change", kind: "worst", points: line(word.profile) }, { name: "noise", kind: "noise", points: line(word.noise ?? []), dots: true },
+      series: [{ name: by, kind: "worst", points: line(word.profile) }, { name: "noise", kind: "noise", points: line(word.noise ?? []), dots: true },
         ...(word.twin ? [{ name: "random weights", kind: "twin", points: line(word.twin) }] : [])],
-    }), h("p", { class: "soft" }, "Noise is a random Δ of the same length: at reach 1 as long as one row of the word. Real words may be farther away."));
+    }), h("p", { class: "soft" }, "Noise is a random Δ of the same length: at reach 1 as long as one row of the word. A real word may need a longer Δ."));
   }
 
   // Words in the place of this one with their changes; `choose(word)` where they can be clicked.
-  drawWords(title, remark, swaps, choose = null) {
-    const top = Math.max(...swaps.map((one) => one.change), 1e-12);
+  drawWords(title, remark, swaps, choose = null, top = widest(swaps)) {
     const cells = (one) => [h("span", { class: "name" }, h("bdi", {}, one.word)), h("span", { class: "track" }, h("span", { class: "bar", style: { width: `${(100 * one.change) / top}%` } })), h("span", { class: "num" }, number(one.change))];
     const rows = swaps.map((one) => h("li", {}, choose
       ? h("button", { type: "button", class: "swap", "data-swap": one.word, "aria-label": `Compare with ${one.word}, change ${number(one.change)}`, onclick: () => choose(one.word) }, cells(one))

@@ -145,7 +145,7 @@ export class HeatMap {
     this.table.lastElementChild.replaceChildren(h("table", {},
       h("thead", {}, h("tr", {}, h("th", { class: "num" }, "rank"), h("th", {}, "word"), h("th", { class: "num" }, "index"), text.columns.map((column) => h("th", { class: "num" }, column.title)), h("th", { class: "num" }, "tokens"))),
       h("tbody", {}, order.map((at) => h("tr", {}, h("td", { class: "num" }, view.ranks[at]), h("td", {}, h("bdi", {}, text.result.words[at].text)), h("td", { class: "num" }, String(text.result.words[at].index)),
-        text.columns.map((column) => h("td", { class: "num" }, column.numbers[at])), h("td", { class: "num" }, String(text.result.words[at].pieces)))))));
+        text.columns.map((column) => h("td", { class: "num" }, column.numbers[at].replace("± ", "±\u00a0"))), h("td", { class: "num" }, String(text.result.words[at].pieces)))))));
   }
 
   colour(tier) {

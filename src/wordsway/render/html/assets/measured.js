@@ -1,5 +1,5 @@
 // The words of a measured text: a heat map whose cards show what the result has.
-import { WordCard } from "./card.js";
+import { WordCard, widest } from "./card.js";
 import { HeatMap } from "./heat.js";
 
 const LISTED = 12;
@@ -15,15 +15,14 @@ class SavedCard extends WordCard {
     this.profile.replaceChildren();
     if (word.curve) this.drawCurve(word);
     if (word.profile) this.drawProfile(word, result.layer);
-    const swaps = result.swaps.filter((one) => one.index === word.index)
-      .flatMap((one) => this.drawWords("Real words in its place", `${one.evaluated.toLocaleString("en")} of ${one.candidates.toLocaleString("en")} candidates were evaluated; these change ${one.target} most.`, one.swaps.slice(0, LISTED)));
-    this.real.replaceChildren(...swaps, ...(word.real?.changes.length ? this.random(word.real) : []));
+    const swaps = result.swaps.filter((one) => one.index === word.index);
+    const random = (word.real?.changes ?? []).map((change, at) => ({ word: word.real.words[at], change })).sort((a, b) => b.change - a.change);
+    const top = widest([random, ...swaps.map((one) => one.swaps)].flat());
+    const list = (title, remark, words) => this.drawWords(title, remark, words.slice(0, LISTED), null, top);
+    this.real.replaceChildren(
+      ...swaps.flatMap((one) => list("Real words in its place", `${one.evaluated.toLocaleString("en")} of ${one.candidates.toLocaleString("en")} candidates were evaluated; these change ${one.target} most.`, one.swaps)),
+      ...(random.length ? list("Random words in its place", `The largest of ${word.real.draws} changes by random real words.`, random) : []));
     this.chosen?.(word.index);
-  }
-
-  random(real) {
-    const words = real.words.map((word, at) => ({ word, change: real.changes[at] })).sort((a, b) => b.change - a.change);
-    return this.drawWords("Random words in its place", `The largest of ${real.draws} changes by random real words.`, words.slice(0, LISTED));
   }
 }
 
