@@ -101,7 +101,7 @@ def test_theory_draws_itself_and_is_kept(tab):
     assert tab.locator(".claims tbody tr").count() == 2
     tab.locator("svg.chart").first.focus()
     tab.keyboard.press("ArrowRight")
-    assert re.match(r"n = 3: RF [\d.]+ ≤ mean S ≤ ", tab.locator(".readout").inner_text())
+    assert re.match(r"n = 3: RF [\d.]+, certified at most ", tab.locator(".readout").inner_text())
     for row, name in enumerate(("rf", "raf")):
         rule = judge_slope(name, None, [3, 5, 8], 6)[1]
         assert rule in tab.locator(".claims tbody tr").nth(row).inner_text()
@@ -169,7 +169,10 @@ def test_an_audit_is_started_and_shown(tab, small_model, served, tmp_path):
     for one in (model, baseline):
         assert rounded(one["levels"]["heavy"]["score"]) in by_level and one["name"] in by_level
     assert rounded(model["kinds"][0]["levels"]["rewording"]["score"]) in by_kind
-    assert whole_percent(100 * model["thresholds"][0]["accepted_changes"]) in thresholds
+    first = model["thresholds"][0]
+    for error in ("accepted", "rejected"):
+        ends = (rounded(100 * first[f"{error}_{end}"], 0) for end in ("low", "high"))
+        assert f"({'–'.join(ends)} %)" in thresholds
     assert (
         whole_percent(100 * model["equal_error"]["accepted_changes"])
         in tab.locator(".result").inner_text()
@@ -249,10 +252,13 @@ def test_length_draws_a_curve_and_gives_the_same_numbers_as_the_verb(tab, client
     tab.locator(".result[data-state=done]").wait_for(timeout=300_000)
     assert "tokens" in tab.locator(".headline").first.inner_text()
     assert tab.locator(".slot svg").count() >= 3
+    drawn = tab.locator(".result").inner_text()
+    assert "upper end of the 95 % interval" in drawn and "[" in tab.locator("tbody").inner_text()
+    assert "certified" not in tab.locator(".slot.tall").inner_html()
     answer = client.ask("/api/length", models=["minilm"], data="everyday", texts=8)
     shown = answer.last("length")["series"][0]
     found = ws.length("minilm", "everyday", texts=8, windows=WINDOWS, baselines=False, workers=1)
     expected = [point.change for point in found.models[0].curve().points]
-    assert shown["change"] == pytest.approx(expected, rel=1e-6)
+    assert [ends[0] for ends in shown["change"]] == pytest.approx(expected, rel=1e-6)
     wrong = client.ask("/api/length", models=["nothing"])
     assert "a model among" in str(wrong.events or wrong.body)

@@ -81,7 +81,11 @@ class StoredSpot(_Stored):
 class StoredThreshold(_Stored):
     threshold: float
     accepted_changes: Share
+    accepted_low: Share | None = None
+    accepted_high: Share | None = None
     rejected_rewordings: Share
+    rejected_low: Share | None = None
+    rejected_high: Share | None = None
     rejected_light: Share | None = None
     rejected_heavy: Share | None = None
 
@@ -98,11 +102,6 @@ class StoredBest(StoredEqualError):
     sum_high: float
 
 
-class StoredStrict(StoredThreshold):
-    accepted_low: float
-    accepted_high: float
-
-
 class StoredCloser(_Stored):
     count: Count
     of: Count
@@ -117,7 +116,7 @@ class StoredModel(_Stored):
     thresholds: list[StoredThreshold] = []
     equal_error: StoredEqualError | None = None
     best_threshold: StoredBest | None = None
-    strict_threshold: StoredStrict | None = None
+    strict_threshold: StoredThreshold | None = None
     closer_changes: StoredCloser | None = None
     blind_spots: list[StoredSpot] = []
     flips: list[FlipScore] = []

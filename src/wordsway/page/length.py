@@ -76,12 +76,15 @@ def _series(model: ModelLength, colours: dict[str, int]) -> dict[str, Any]:
         "colour": colours.get(model.name, colours.get(own)),
         "model": model.name in colours,
         "n": [round(one.tokens, 1) for one in points],
-        "change": [one.change for one in points],
-        "word": [one.change for one in alone],
-        "word_high": [one.high for one in alone],
+        "change": [(one.change, one.low, one.high) for one in points],
+        "word": [(one.change, one.low, one.high) for one in alone],
         "cosine": [1 - one.cosine_distance for one in points],
-        "below": [one.below for one in points],
-        "auc": [one.auc for one in model.discrimination if one.against == "rewording"],
+        "below": [(one.below, one.below_low, one.below_high) for one in points],
+        "auc": [
+            (one.auc, one.low, one.high)
+            for one in model.discrimination
+            if one.against == "rewording"
+        ],
     }
 
 

@@ -134,9 +134,10 @@ class Place {
       every.map((model) => h("tr", {}, name(model), levels.map((one) => cell(model.levels[one.name])), cell(model.matched)))));
     this.byKind.replaceChildren(table([{ title: "kind of change" }, ...every.map((model) => ({ title: short(model) }))],
       kinds.map((kind) => h("tr", {}, h("th", { scope: "row" }, kind), every.map((model) => cell(model.kinds.find((one) => one.kind === kind)?.levels[result.level]))))));
-    const percent = (share) => h("td", { class: "num" }, `${rounded(100 * share, 0)} %`);
-    const errors = (one) => one ? [percent(one.accepted_changes), percent(one.rejected_rewordings)] : [h("td"), h("td")];
-    this.thresholds.replaceChildren(...(result.models[0]?.thresholds.length ? [table([{ title: "cosine at least" }, ...result.models.flatMap((model) => [{ title: `${short(model)}: changes accepted` }, { title: "rewordings rejected" }])],
+    const percent = (share) => rounded(100 * share, 0);
+    const error = (share, low, high) => h("td", { class: "num" }, `${percent(share)} %`, h("span", { class: "within" }, low == null ? "" : ` (${percent(low)}–${percent(high)} %)`));
+    const errors = (one) => one ? [error(one.accepted_changes, one.accepted_low, one.accepted_high), error(one.rejected_rewordings, one.rejected_low, one.rejected_high)] : [h("td"), h("td")];
+    this.thresholds.replaceChildren(...(result.models[0]?.thresholds.length ? [table([{ title: "threshold" }, ...result.models.flatMap((model) => [{ title: `${short(model)}: changes accepted` }, { title: "rewordings rejected" }])],
       result.models[0].thresholds.map((one, at) => h("tr", {}, h("th", { scope: "row" }, one.threshold.toFixed(2)), result.models.flatMap((model) => errors(model.thresholds[at]))))),
       ...result.models.filter((model) => model.equal_sentence).map((model) => h("p", {}, h("b", {}, h("bdi", {}, short(model))), `: ${model.equal_sentence}`))] : [h("p", { class: "soft" }, "No text has a rewording.")]));
     this.spots.replaceChildren(...result.models.map((model) => h("details", { open: result.models.length === 1 }, h("summary", {}, h("bdi", {}, short(model)), model.closer_sentence ? `: ${model.closer_sentence}` : ""),

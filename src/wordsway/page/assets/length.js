@@ -79,19 +79,22 @@ class Place {
 
   draw(found) {
     const width = innerWidth < 640 ? 380 : 640;
-    const line = (one, values) => one.n.map((n, at) => [n, values[at]]);
+    const line = (one, values) => one.n.map((n, at) => [n, values[at][0]]);
     const colour = (one) => (one.colour === null ? "var(--soft, #777)" : COLOURS[one.colour % COLOURS.length]);
     const models = found.series.filter((one) => one.model);
     const ticks = models[0].n.map((n) => Math.round(n));
     this.said.replaceChildren(...found.said.map((text) => h("p", { class: "headline" }, text)), ...found.beside.map((text) => h("p", { class: "soft" }, text)));
     this.change.replaceChildren(chart({ title: `How far the word alone moves the embedding (against a random word in its place), ${found.texts} texts`, width: Math.max(width, innerWidth < 640 ? 380 : 900), height: 380, logx: true, logy: true, xlabel: "tokens n", ylabel: "change", xticks: ticks,
-      series: [...models.map((one) => ({ name: `${one.name}: the whole change, with shifted positions`, colour: colour(one), kind: "dotted", points: line(one, one.change) })), ...found.series].map((one) => one.points ? one : ({ name: one.name, colour: colour(one), kind: one.model ? undefined : one.colour === null ? "dotted" : "dashed", dots: one.model, points: line(one, one.word), upper: one.model ? one.word_high : undefined })) }));
+      series: [...models.map((one) => ({ name: `${one.name}: the whole change, with shifted positions`, colour: colour(one), kind: "dotted", points: line(one, one.change) })), ...found.series].map((one) => one.points ? one : ({ name: one.name, colour: colour(one), kind: one.model ? undefined : one.colour === null ? "dotted" : "dashed", dots: one.model, points: line(one, one.word), upper: one.model ? one.word.map((ends) => ends[2]) : undefined, bound: "upper end of the 95 % interval" })) }),
+      h("p", { class: "soft" }, "The shaded area ends at the upper end of the 95 % interval over texts."));
     this.shares.replaceChildren(chart({ title: "Share of texts", width, height: 260, logx: true, xlabel: "tokens n", ylabel: "share", xticks: ticks,
       series: models.flatMap((one) => [{ name: `${one.name}: moved more by the change than by a rewording`, short: one.name, colour: colour(one), points: line(one, one.auc) }, { name: `${one.name}: cosine above ${Number((1 - found.level).toPrecision(6))}`, colour: colour(one), kind: "dashed", points: line(one, one.below) }]) }));
     this.layers.replaceChildren(...found.layers.map((one) => chart({ title: `${one.name}: change ∝ n^−a by layer (0 keeps the word, 1 loses it as a mean does)`, width, height: 240, xlabel: "layer", ylabel: "a",
       series: Object.entries(one.rates).map(([name, points], at) => ({ name, colour: ["#CC79A7", "#E69F00", "#56B4E9"][at], points })) })));
+    const percent = (share) => `${(100 * share).toFixed(0)} %`;
+    const within = (ends, shown = number) => (ends ? shown(ends[0]) + (ends[1] === null ? "" : ` [${shown(ends[1])}, ${shown(ends[2])}]`) : "–");
     this.table.replaceChildren(numbers(["model", "tokens", "word alone", "change", "median cosine", "discrimination", "invisible"], found.series.flatMap((one) => one.n.map((n, at) =>
-      [one.name, String(Math.round(n)), number(one.word[at]), number(one.change[at]), number(one.cosine[at]), one.auc.length ? number(one.auc[at]) : "–", number(one.below[at])]))));
+      [one.name, String(Math.round(n)), within(one.word[at]), within(one.change[at]), number(one.cosine[at]), within(one.auc[at]), within(one.below[at], percent)]))));
     this.result.hidden = false;
   }
 }

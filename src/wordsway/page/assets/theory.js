@@ -115,7 +115,7 @@ class Place {
     ]);
     this.result.hidden = false;
     if (!lines.length) { this.plot.replaceChildren(h("p", { class: "soft waiting" }, "Computing the first result…")); return; }
-    this.plot.replaceChildren(chart({ title: `S against the length of the text (d = ${this.state.d})`, series: lines, width: innerWidth < 640 ? 400 : 900, height: innerWidth < 640 ? 340 : 420, logx: log, logy: log, xlabel: "length of the text n", symbol: "n", bounded: "mean S", ylabel: "S", xticks: this.body().n }));
+    this.plot.replaceChildren(chart({ title: `S against the length of the text (d = ${this.state.d})`, series: lines, width: innerWidth < 640 ? 400 : 900, height: innerWidth < 640 ? 340 : 420, logx: log, logy: log, xlabel: "length of the text n", symbol: "n", ylabel: "S", xticks: this.body().n }));
     this.list();
   }
 

@@ -45,8 +45,10 @@ function axis(values, logarithmic, from, to, fromZero) {
   return { place, ticks };
 }
 
-// series: [{ name, points: [[x, y]], upper: [y], sd: [s], colour, dash, dots, note }]
-export function chart({ title, series, width = 440, height = 240, xlabel, ylabel, logx = false, logy = false, mark = null, xticks = null, ceiling = null, symbol = "", bounded = "" }) {
+// series: [{ name, points: [[x, y]], upper: [y], bound, sd: [s], colour, dash, dots, note }]; `bound` says what `upper` is.
+const limit = (one, at) => (one.upper?.[at] ? `, ${one.bound ?? "certified at most"} ${number(one.upper[at])}` : "");
+
+export function chart({ title, series, width = 440, height = 240, xlabel, ylabel, logx = false, logy = false, mark = null, xticks = null, ceiling = null, symbol = "" }) {
   const every = series.flatMap((one) => one.points);
   const tops = series.flatMap((one) => (one.upper ?? []).filter((value) => value !== null));
   const lows = series.flatMap((one) => one.points.map(([, y], at) => y - (one.sd?.[at] ?? 0)));
@@ -69,7 +71,7 @@ export function chart({ title, series, width = 440, height = 240, xlabel, ylabel
   const cross = s("path", { class: "cross", d: "" });
   const svg = s("svg", { class: "chart", viewBox: `0 0 ${width} ${height}`, role: "img", tabindex: "0", "aria-label": title }, s("title", {}, title), ...parts, cross);
   const readout = h("p", { class: "readout", "aria-live": "polite" }, "\u00a0");
-  watch(svg, readout, cross, series, x, width, height, symbol, bounded);
+  watch(svg, readout, cross, series, x, width, height, symbol);
   return h("figure", { class: "plotted" }, h("figcaption", {}, title), svg, readout, keys(series, ceiling));
 }
 
@@ -90,7 +92,7 @@ function drawSeries(one, x, y) {
   if (one.dots !== false) {
     for (const [at, [a, b]] of one.points.entries()) {
       parts.push(s("circle", { class: `dot ${one.kind ?? ""}`, style, cx: x.place(a).toFixed(1), cy: y.place(b).toFixed(1), r: 3 },
-        s("title", {}, `${one.name}, ${a}: ${number(b)}${one.upper?.[at] ? `, certified at most ${number(one.upper[at])}` : ""}`)));
+        s("title", {}, `${one.name}, ${a}: ${number(b)}${limit(one, at)}`)));
     }
   }
   return parts;
@@ -104,14 +106,14 @@ function keys(series, ceiling) {
 }
 
 // The numbers of the x that is nearest to the pointer, or to which the arrow keys went.
-function watch(svg, readout, cross, series, x, width, height, symbol, bounded) {
+function watch(svg, readout, cross, series, x, width, height, symbol) {
   const places = [...new Set(series.filter((one) => one.dots !== false).flatMap((one) => one.points.map(([a]) => a)))].sort((a, b) => a - b);
   let at = -1;
   const show = (index) => {
     if (index < 0 || index >= places.length || index === at) return;
     at = index;
     const found = series.filter((one) => one.dots !== false).flatMap((one) => one.points.map(([a, b], point) => [a, b, point, one])
-      .filter(([a]) => a === places[at]).map(([, b, point, one]) => `${one.short ?? one.name} ${number(b)}${one.upper?.[point] ? ` ≤ ${bounded ? `${bounded} ≤ ` : ""}${number(one.upper[point])}` : ""}`));
+      .filter(([a]) => a === places[at]).map(([, b, point, one]) => `${one.short ?? one.name} ${number(b)}${limit(one, point)}`));
     readout.textContent = `${symbol ? `${symbol} = ` : ""}${places[at]}: ${found.join(" · ")}`;
     cross.setAttribute("d", `M${x.place(places[at]).toFixed(1)} ${BOX.top}V${height - BOX.bottom}`);
   };
