@@ -4,12 +4,14 @@ error.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -191,6 +193,11 @@ def test_no_certificate(capsys):
         ([*SMALL, "--positions", "first"], 2, "numbers like 0,3"),
         ([*SMALL, "--trials", "0"], 2, "trials ≥ 1"),
         ([*SMALL, "--data", "nosuch"], 2, "expected gaussian, a corpus (imdb), a file or a folder"),
+        (["corpus", "gaussian"], 2, "expected a corpus (imdb), a file or a folder, got 'gaussian'"),
+        (["length", "--host", "gaussian"], 2, "expected own, filler, a corpus (imdb), a file or a"),
+        ([*SMALL, "--proof", "x", "--no-certificate"], 2, "got --no-certificate: omit"),
+        ([*SMALL, "--proof", f"{__file__}/x"], 2, "test_cli.py is not a writable folder"),
+        (["words", "A text.", "--out", f"{__file__}/x.html"], 2, "is not a writable folder"),
         ([*SMALL, "--memory", "0"], 2, "memory budget"),
         ([*SMALL, "--frobnicate"], 2, "frobnicate"),
         (["frobnicate"], 2, "frobnicate"),
@@ -470,6 +477,24 @@ def test_a_proof_that_is_not_written_names_the_certificate(
     (warning,) = caplog.messages
     assert "at most 1,048,576 weights" in warning and "(certificate: 1 − 1e-9)" in warning
     assert "rf.proof was not written" in capsys.readouterr().err and not path.exists()
+
+
+def test_a_result_is_printed_before_its_files_are_written(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    pytest.importorskip("flint")
+    measured = ["measure", "--map", "rf", "--n", "4", "--d", "3", "--proof"]
+    path = tmp_path / "new" / "rf.proof"
+    assert run([*measured, str(path)]) == 0
+    assert f"written: {path} (in a new folder)" in capsys.readouterr().out and path.exists()
+
+    def full(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("os.replace", full)
+    assert run([*measured, str(path)]) == 1
+    out, err = capsys.readouterr()
+    assert "certified" in out and "(No space left on device): choose another file" in err
 
 
 @pytest.mark.parametrize(("d", "draw"), [(4, "dense"), (128, "on-demand")])

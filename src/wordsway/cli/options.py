@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import functools
 import inspect
+import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
@@ -25,6 +26,7 @@ from wordsway.text.clean import checked
 
 if TYPE_CHECKING:
     from wordsway.core.result import Result
+    from wordsway.maps.proof import Proof
     from wordsway.models.encoders import AnyModel
     from wordsway.models.probe import Probe
     from wordsway.studies.request import Request
@@ -329,7 +331,7 @@ class RunOptions:
 
 @dataclass(frozen=True)
 class OutputOptions:
-    """How a result is written and printed. File extensions are checked before any work is done."""
+    """How a result is printed and written. Files are checked before any work is done."""
 
     out: list[Path] | None = option(
         None, "Also write a file: .html .svg .png .pdf .json .csv .parquet.", group=OUTPUT
@@ -341,14 +343,29 @@ class OutputOptions:
 
         for path in self.out or ():
             ending_of(path)
+            check_folder(path)
 
     def deliver(self, result: Result, **options: Any) -> None:
-        """Write the files, then print JSON (``to_dict(**options)``) or the result."""
-        paths = list(dict.fromkeys(self.out or ()))
-        made = {path.parent for path in paths if not path.parent.exists()}
-        written = [result.save(path) for path in paths]
+        """Print JSON (``to_dict(**options)``) or the result, then write the files."""
         print_result(result, self.as_json, **options)
-        for path in () if self.as_json else written:
+        write(result, self.out or (), self.as_json)
+
+
+def check_folder(path: Path) -> None:
+    """Refuse a file that cannot be written: its folder, or the one to create it in, is checked."""
+    folder = next(one for one in path.absolute().parents if os.path.exists(one))
+    if not os.path.isdir(folder) or not os.access(folder, os.W_OK) or os.path.isdir(path):
+        reason = "is a folder" if os.path.isdir(path) else f"{folder} is not a writable folder"
+        raise InputError("a file that can be written", f"{path} ({reason})", "choose another")
+
+
+def write(result: Result | Proof, files: Iterable[Path], quiet: bool) -> None:
+    """Write files, and print their names."""
+    paths = list(dict.fromkeys(files))
+    made = {path.parent for path in paths if not path.parent.exists()}
+    for path in paths:
+        result.save(path)
+        if not quiet:
             typer.echo(f"written: {path}" + (" (in a new folder)" if path.parent in made else ""))
 
 

@@ -84,15 +84,20 @@ def measure_command(
     )
     if proof is not None and request.trials != 1:
         raise InputError("one trial with --proof", f"--trials {request.trials}", "omit --trials")
+    if proof is not None and not moves.certificate:
+        got, remedy = "--no-certificate", "omit --no-certificate"
+        raise InputError("a certificate with --proof", got, remedy)
+    if proof is not None:
+        opt.check_folder(proof)
     if forecast:
         print_result(predict(request), as_json)
         return
     with progress_line() as progress:
         result = run_trials(request, progress=progress, proof=proof is not None)
     proved = [trial.proof for trial in result.trials if trial.proof is not None]
-    if proof is not None and proved:
-        proved[0].save(proof)
     print_result(result, as_json)
+    if proof is not None and proved:
+        opt.write(proved[0], [proof], as_json)
     if result.interrupted:
         raise typer.Exit(1)
     if proof is not None and not proved:

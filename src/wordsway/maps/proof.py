@@ -93,10 +93,12 @@ class Proof:
         """Write the proof to a file, for ``wordsway verify FILE``."""
         path = Path(path)
         try:
+            path.parent.mkdir(parents=True, exist_ok=True)
             with atomic(path) as partial:
                 partial.write_bytes(self._bytes)
         except OSError as error:
-            raise WordswayError(f"cannot write {path}: {error.strerror}") from None
+            reason = f"cannot write {path} ({error.strerror})"
+            raise WordswayError(f"{reason}: choose another file") from None
         return path
 
     def verify(self) -> Verification:

@@ -22,6 +22,7 @@ from wordsway.models.files import LIBRARIES, locate
 from wordsway.studies.texts import Drawn, TextOptions, split
 from wordsway.text import Corpus, Text, draw
 from wordsway.text import corpus as open_corpus
+from wordsway.text.corpora import unknown_corpus
 from wordsway.text.files import expanded, path_exists
 from wordsway.text.readers import all_files
 
@@ -161,6 +162,8 @@ def _drawn(
     if key not in _DRAWS:
         needs("models", *LIBRARIES)  # before the corpus is fetched
         source, model = source_and_model(name, options)
+        if source not in data.CATALOGUE and not path_exists(source):
+            raise unknown_corpus(source, "gaussian, ")
         texts = open_corpus(source, **options.columns, progress=progress)
         embedder = Embedder(model, options.layer, context=context, progress=progress)
         _DRAWS[key] = _Draws(texts, embedder, seed, n, options.padding, [])

@@ -126,14 +126,7 @@ def corpus(
         return _fetched(source, progress)
     if isinstance(source, (str, Path)):
         if not path_exists(source):
-            known = ", ".join(
-                name for name, entry in data.CATALOGUE.items() if entry.kind == "corpus"
-            )
-            raise InputError(
-                f"gaussian, a corpus ({known}), a file or a folder",
-                repr(str(source)),
-                "check the name or the path",
-            )
+            raise unknown_corpus(source)
         path = expanded(source)
         return Corpus(STRAY.sub("�", path.name or str(path)), lambda: rows(path, columns, encoding))
     if isinstance(source, Mapping):
@@ -154,6 +147,13 @@ def corpus(
         )
     name = str(getattr(source, "builder_name", None) or "texts")
     return Corpus(name, lambda: records(source, columns, name))
+
+
+def unknown_corpus(source: str | Path, others: str = "") -> InputError:
+    """The error for a name that is neither a corpus nor a path; ``others`` are further values."""
+    known = ", ".join(name for name, entry in data.CATALOGUE.items() if entry.kind == "corpus")
+    expected = f"{others}a corpus ({known}), a file or a folder"
+    return InputError(expected, repr(str(source)), "check the name or the path")
 
 
 def _fetched(name: str, progress: Progress) -> Corpus:
