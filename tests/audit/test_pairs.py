@@ -354,7 +354,7 @@ def test_an_object_does_not_take_the_name_of_a_named_model(bert: Probe, tmp_path
     [
         ("", "an empty file|which is empty|none"),
         ("a,b\n", "rows below the header"),
-        ("x,y\n1,2\n", "columns text,rewording"),
+        ("x,y\n1,2\n", r"columns a,b\[,kind\] or text,word,replacement\[,kind\] in"),
         ("text\nonly texts\n", "texts only"),
         ("a,b\nsame,same\n", "the two texts are the same"),
         ("a,b,weight\nIt is.,It is not.,2\n", "also weight"),
@@ -366,6 +366,17 @@ def test_an_object_does_not_take_the_name_of_a_named_model(bert: Probe, tmp_path
 def test_tables_that_cannot_be_used(text: str, message: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=message):
         ws.pairs(table(tmp_path / "pairs.csv", text), models="nothing")
+
+
+def test_names_of_data_are_offered_where_they_are_accepted() -> None:
+    from wordsway.auditing.retrieval import documents_of
+
+    with pytest.raises(InputError, match="medical, legal, finance, support, imdb, got nope"):
+        ws.length("minilm", "nope")
+    with pytest.raises(InputError, match="a file of pairs, got nope"):
+        ws.pairs("nope")
+    with pytest.raises(InputError, match="a file of texts, got nope"):
+        documents_of("nope")
 
 
 def test_a_function_without_its_prefix_is_named() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import itertools
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -29,7 +28,6 @@ from wordsway.core.progress import Progress, silent
 from wordsway.core.reading import word_spans
 from wordsway.core.seeds import derive
 from wordsway.text import corpus, draw
-from wordsway.text.files import path_exists
 from wordsway.text.forms import singular, verb_forms
 from wordsway.text.wordnet import PARTS, wordnet
 
@@ -240,14 +238,6 @@ def collect(
         wanted = turning_kinds(kinds)
         return _edited(_reviews(texts, seed, progress), wanted, texts, seed, "imdb", progress)
     if isinstance(data, (str, Path)):
-        if not path_exists(data):
-            names = ["gold", *FIELDS, "imdb"]
-            nearest = difflib.get_close_matches(str(data), names, 1)
-            raise InputError(
-                f"a file of triples, pairs or texts, or one of {', '.join(names)}",
-                f"{data}, which does not exist",
-                f"did you mean {nearest[0]}?" if nearest else "check its path",
-            )
         table, name = read_table(data, encoding), Path(data).name
     else:
         table, name = PairTable(texts=tuple(enumerate(data, 1))), "texts"

@@ -76,7 +76,8 @@ def pairs(
     table = _rows(a, b, encoding)
     rows, refused = table.pairs, list(table.refused)
     if not rows:
-        raise InputError("a pair to measure", str(refused[0]) if refused else "none", "fix it")
+        got = str(refused[0]) if refused else "none"
+        raise InputError("a pair to measure", got, "change the text")
     asked = listed(models)
     labels = labels_of(str(one) for one in asked if names_a_model(one))
     found: dict[int, list[PairInModel]] = {row.row: [] for row in rows}
@@ -103,7 +104,7 @@ def pairs(
             progress(f"pairs through {name}", done, len(asked) * len(left))
         described.append(encoder.describe() | {"name": name})
     if not found:
-        raise InputError("a pair that the models can read", str(refused[0]), "fix it")
+        raise InputError("a pair that the models can read", str(refused[0]), "change the text")
     measured = tuple(
         Pair(row.a, row.b, row.kind, row.row, place_of(row.a, row.b), tuple(found[row.row]))
         for row in rows
@@ -217,7 +218,7 @@ def _rows(
             raise InputError("two texts", type(a).__name__, "pass them as strings")
         return table_of([checked_pair(1, a, b)])
     if isinstance(a, (str, Path)):
-        table = read_table(a, encoding)
+        table = read_table(a, encoding, "pairs")
         if (table.texts or table.triples) and not table.pairs:
             held = "triples: `wordsway audit --data` reads them" if table.triples else "texts only"
             raise InputError(

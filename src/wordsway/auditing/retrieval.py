@@ -59,7 +59,7 @@ class Retrieval:
 
 def documents_of(path: str, encoding: str | None = None) -> list[str]:
     """The documents of a file: one per row or line."""
-    table = read_table(path, encoding)
+    table = read_table(path, encoding, "texts")
     texts = list(dict.fromkeys(text for _, text in table.texts))
     if len(texts) <= TOP:
         raise InputError(

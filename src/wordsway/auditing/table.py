@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from wordsway.auditing.gold import FIELDS
 from wordsway.core.errors import InputError
 from wordsway.text import corpus
 from wordsway.text.files import expanded, open_text, path_exists
@@ -26,11 +28,15 @@ CHANGE = ("change", "changed")
 KIND = ("kind", "type")
 #: The kinds of changes in tables without a column kind.
 OWN, RETRIEVAL = "own", "retrieval"
-#: Accepted columns of a table, for error messages.
-LAYOUTS = (
-    "text,rewording,change[,kind] or a,b[,kind] or text,word,replacement[,kind] or "
-    "query,document,query2,document2 or text"
-)
+_PAIRS = "a,b[,kind] or text,word,replacement[,kind]"
+#: Accepted columns of any table, of pairs and of texts, for error messages.
+LAYOUTS = {
+    "": f"text,rewording,change[,kind] or {_PAIRS} or query,document,query2,document2 or text",
+    "pairs": _PAIRS,
+    "texts": "text",
+}
+#: Data that come with wordsway.
+NAMES = ("gold", *FIELDS, "imdb")
 #: Columns that are ignored in every table.
 UNUSED = ("", "id", "row", "label", "source")
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
@@ -93,14 +99,20 @@ class PairTable:
 Row = TripleRow | PairRow | RefusedRow | tuple[int, str]
 
 
-def read_table(path: str | Path, encoding: str | None = None) -> PairTable:
+def read_table(path: str | Path, encoding: str | None = None, only: str = "") -> PairTable:
     """Read the triples, the pairs or the texts of a table, by the names of its columns (`LAYOUTS`).
 
-    A .txt file has one text per line; files of other kinds are read as a corpus.
+    A .txt file has one text per line; files of other kinds are read as a corpus. ``only`` is what
+    the caller can use, for error messages: "pairs" or "texts".
     """
+    accepted = LAYOUTS[only]
     if not path_exists(path) or not expanded(path).is_file():
+        nearest = [] if only else difflib.get_close_matches(str(path), NAMES, 1)
+        names = "" if only else f", or one of {', '.join(NAMES)}"
         raise InputError(
-            "a file of triples, pairs or texts", f"{path}, which does not exist", "check its path"
+            f"a file of {only or 'triples, pairs or texts'}{names}",
+            f"{path}, which does not exist",
+            f"did you mean {nearest[0]}?" if nearest else "check its path",
         )
     file = expanded(path)
     separator = SEPARATORS.get(file.suffix.lower())
@@ -115,7 +127,7 @@ def read_table(path: str | Path, encoding: str | None = None) -> PairTable:
         raise InputError(
             f"rows below the header of {file.name}",
             "none" if rows else "an empty file",
-            f"write columns {LAYOUTS}",
+            f"write columns {accepted}",
         )
     header = [name.strip().lower() for name in rows[0]]
     body = list(enumerate(rows[1:], 1))
@@ -129,7 +141,7 @@ def read_table(path: str | Path, encoding: str | None = None) -> PairTable:
     for read, named in layouts:
         columns = [column for names in named if (column := _find(header, names)) is not None]
         if len(columns) == len(named):
-            _refuse_others(file.name, header, *columns, kind)
+            _refuse_others(file.name, accepted, header, *columns, kind)
             found: list[Row] = []
             for row, cells in body:
                 if len(cells) != len(header):
@@ -144,11 +156,11 @@ def read_table(path: str | Path, encoding: str | None = None) -> PairTable:
     text = 0 if len(header) == 1 else _find(header, TEXT)
     if text is None:
         raise InputError(
-            f"columns {LAYOUTS} in {file.name}",
+            f"columns {accepted} in {file.name}",
             ", ".join(header)[:80],
             "name them in the first line",
         )
-    _refuse_others(file.name, header, text)
+    _refuse_others(file.name, accepted, header, text)
     return table_of(
         checked_text(row, cells[text] if text < len(cells) else "") for row, cells in body
     )
@@ -211,12 +223,12 @@ def _find(header: Sequence[str], names: Sequence[str]) -> int | None:
     return next((header.index(name) for name in names if name in header), None)
 
 
-def _refuse_others(name: str, header: Sequence[str], *used: int | None) -> None:
+def _refuse_others(name: str, accepted: str, header: Sequence[str], *used: int | None) -> None:
     """Raise an error if a table has columns that would be ignored."""
     others = [column for at, column in enumerate(header) if at not in used and column not in UNUSED]
     if others:
         raise InputError(
-            f"columns {LAYOUTS} in {name}",
+            f"columns {accepted} in {name}",
             f"also {', '.join(others)[:80]}",
             "rename or remove them: they would be ignored",
         )
