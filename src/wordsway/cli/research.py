@@ -261,9 +261,12 @@ def sweep_command(
 
     Example: wordsway sweep grid.toml --out out/grid
     """
+    from wordsway.engine.store import store_in
     from wordsway.studies.sweep import forecast_sweep, sweep
 
     if run.forecast:
+        for other in merge or []:
+            store_in(other)
         print_result(forecast_sweep(file, run.out, workers=run.workers), run.as_json)
         return
     with progress_line() as progress:

@@ -29,6 +29,14 @@ log = logging.getLogger("wordsway")
 MOST_BYTES = 2**28
 
 
+def store_in(folder: Path | str) -> Path:
+    """The folder of a store: this one, or "store" in it."""
+    for path in (Path(folder), Path(folder) / "store"):
+        if (path / "segments").is_dir():
+            return path
+    raise InputError("a folder with a store to merge", str(folder), "name an --out folder")
+
+
 class StoreError(WordswayError):
     """A store that cannot be read or written."""
 
@@ -126,14 +134,8 @@ class Store:
 
     def merge(self, folder: Path | str) -> int:
         """Copy the finished jobs of another store, or of its --out folder; their number."""
-        path = next(
-            (one for one in (Path(folder), Path(folder) / "store") if (one / "segments").is_dir()),
-            None,
-        )
-        if path is None:
-            raise InputError("a folder with a store to merge", str(folder), "name an --out folder")
         before = len(self)
-        for key, record in Store(path).records():
+        for key, record in Store(store_in(folder)).records():
             if key not in self:
                 self.add(record)
         return len(self) - before
