@@ -510,6 +510,16 @@ def test_a_radius_has_to_be_one(radius):
         )
 
 
+@pytest.mark.parametrize(("train", "warned"), [(7, False), (40, True)])
+def test_a_model_that_may_not_interpolate_is_named(train, warned):
+    """RAF with n = 5, d = 6 has 30 features."""
+    arguments = (texts(train), [1, -1] * (train // 2) + [1] * (train % 2))
+    found = learn(ws.RAF(d=6, seed=0), *arguments, ws.Sample.gaussian(n=5, d=6, seed=7), 1)
+    trials = ws.learning_trials("raf", n=5, d=6, train=train)
+    for result in (found, trials):
+        assert (f"the features have rank 30 of {train}:" in result._repr_html_()) == warned
+
+
 def test_bad_arguments_of_learn():
     train, X, phi = texts(4), ws.Sample.gaussian(n=5, d=6, seed=7), ws.RAF(d=6, seed=0)
     for arguments, said in [

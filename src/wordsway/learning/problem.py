@@ -84,7 +84,7 @@ class FlipProblem:
             return found.norm2
         if not found.fresh2 > 0:
             raise InputError(
-                "a new text whose features are not in the span of the training texts'",
+                "a new text whose features are not in the span of those of the training texts",
                 f"rank {found.rank} of {self.train}",
                 "take fewer training texts, or fine-tune",
             )

@@ -263,7 +263,7 @@ def _trials_table(result: Measurement) -> b.Table:
     *ends, bar = interval_columns(top)
     columns = [
         *ends,
-        b.Column("ratio", cell=_ratio),
+        b.Column("certified/attained", cell=_ratio),
         b.Column("row", cell=lambda trial: str(trial.position)),
     ]
     columns += [
@@ -356,6 +356,19 @@ def update_line(update: str, loss: str, penalty: float, train: int) -> str:
     return f"{update} on {train:,} training texts and one more, {loss} loss{weight}"
 
 
+def _interpolation(rows: Sequence[Mapping[str, Any]], train: int) -> list[b.Block]:
+    """A warning if the features of the training texts are not linearly independent."""
+    rank = min((row["rank"] for row in rows), default=train)
+    if rank >= train:
+        return []
+    return [
+        b.warning(
+            f"the features have rank {rank:,} of {train:,}: the model may not interpolate its "
+            "training texts; use fewer texts, or a map with more features"
+        )
+    ]
+
+
 def error_chart(title: str, rows: Sequence[Mapping[str, Any]], labels: Sequence[str]) -> Chart:
     """Every row with its certified bound, and the curve of a layer that ignores the word."""
     x = [float(row["gamma"]) for row in rows]
@@ -402,7 +415,14 @@ def flip_result_view(result: FlipResult) -> b.ResultView:
     title = f"error {number(best.error)} at row {best.position} ({bound}), γ = {number(best.gamma)}"
     return b.ResultView(
         "The error after a one-word change",
-        [b.headline(title), table, b.plain(_verdict([rows[0]])), b.soft(LEGEND), b.source(about)],
+        [
+            b.headline(title),
+            table,
+            b.plain(_verdict([rows[0]])),
+            *_interpolation(rows, result.train),
+            b.soft(LEGEND),
+            b.source(about),
+        ],
         provenance(result, facts),
         lambda: error_chart(title, rows, [str(row["position"]) for row in rows[:12]]),
     )
@@ -424,6 +444,7 @@ def flip_trials_view(result: FlipTrials) -> b.ResultView:
             b.headline(title),
             b.table_of(result.trials, [*FLIP_COLUMNS, *words], numbered="trial", shown=100),
             b.plain(_errors(result)),
+            *_interpolation(result.trials, learning.train),
             *(
                 b.plain(f"trial {index}: {line}")
                 for index, trial in enumerate(result.trials)
