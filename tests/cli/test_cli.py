@@ -198,6 +198,12 @@ def test_no_certificate(capsys):
         ([*SMALL, "--proof", "x", "--no-certificate"], 2, "got --no-certificate: omit"),
         ([*SMALL, "--proof", f"{__file__}/x"], 2, "test_cli.py is not a writable folder"),
         (["words", "A text.", "--out", f"{__file__}/x.html"], 2, "is not a writable folder"),
+        (["audit", "--forecast", "--documents", "no.txt"], 2, "a file of texts, got no.txt"),
+        (
+            ["sweep", "grid.toml", "--out", "x", "--forecast", "--merge", "no"],
+            2,
+            "store to merge",
+        ),
         ([*SMALL, "--memory", "0"], 2, "memory budget"),
         ([*SMALL, "--frobnicate"], 2, "frobnicate"),
         (["frobnicate"], 2, "frobnicate"),

@@ -28,10 +28,15 @@ def commands(group: Any = None, path: str = "wordsway") -> list[str]:
     return found
 
 
-def test_help_of_every_command(capsys):
+def test_help_of_every_command(capsys, monkeypatch):
+    """In 80 columns no text is cut, and switches have no value."""
+    monkeypatch.setenv("COLUMNS", "80")
     for path in commands():
         assert run([*path.split()[1:], "--help"]) == 0
-        assert path in capsys.readouterr().out
+        shown = capsys.readouterr().out
+        switches = [line for line in shown.splitlines() if "<bool>" in line]
+        assert path in shown and "… │" not in shown
+        assert all("--help" in line for line in switches)
 
 
 def test_commands_are_in_two_groups():

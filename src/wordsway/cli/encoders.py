@@ -29,7 +29,7 @@ def pairs_command(
 ) -> None:
     """How different are two similar texts to a model?
 
-    A table has the columns a,b or text,word,replacement, and optionally kind.
+    A table has the columns a, b or text, word, replacement, and optionally kind.
 
     Example: wordsway pairs "The drug is safe." "The drug is unsafe." --model minilm --model mpnet
     """
@@ -62,9 +62,9 @@ class AuditOptions:
     data: str = opt.option(
         "gold",
         "gold (triples that come with wordsway), one of its domains (everyday, medical, legal, "
-        "finance, support), imdb (sentences of reviews), or a file of triples (columns "
-        "text,rewording,change,kind), pairs (a,b,kind), queries (query,document,query2,document2) "
-        "or texts.",
+        "finance, support), imdb (sentences of reviews), or a file of triples (columns text, "
+        "rewording, change, kind), pairs (a, b, kind), queries (query, document, query2, "
+        "document2) or texts.",
     )
     kinds: list[str] | None = opt.option(
         None, "A kind of meaning-changing edit; all by default; may be repeated.", "--kind"
@@ -94,9 +94,10 @@ class AuditOptions:
         "included. May be repeated.",
         "--should-stay",
     )
-    baselines: bool = opt.option(
-        True,
+    baselines: bool = opt.flag(
+        "--baselines/--no-baselines",
         "Also measure the baselines: word overlap, mean of word vectors, twin with random weights.",
+        default=True,
     )
 
 
@@ -131,10 +132,13 @@ def audit_command(
     """
     from wordsway.auditing.audit import AuditRequest, audit
     from wordsway.auditing.result import parse_gate, passed
+    from wordsway.auditing.retrieval import documents_of
 
     names, asked = encoders.models, opt.given(audited) | encoders.how
     gate = fail_under or ()
     if run.forecast:
+        if documents is not None:
+            documents_of(documents, encoders.encoding)
         _print_forecast(AuditRequest(names, **asked), run)
         return
     with progress_line() as progress:
@@ -184,7 +188,8 @@ class LengthOptions:
     data: str = opt.option(
         "imdb",
         "Source of the sentences: imdb (reviews), gold (triples that come with wordsway), one of "
-        "its domains, or a file of documents, triples (text,rewording,change) or pairs (a,b,kind).",
+        "its domains, or a file of documents, triples (text, rewording, change) or pairs (a, b, "
+        "kind).",
     )
     kinds: list[str] | None = opt.option(
         None,
@@ -207,9 +212,10 @@ class LengthOptions:
     )
     target: str = opt.option("pooled", "Output to measure: pooled, last-token or a layer's number.")
     level: float = opt.option(0.05, "Cosine distance below which a change is invisible.")
-    baselines: bool = opt.option(
-        True,
+    baselines: bool = opt.flag(
+        "--baselines/--no-baselines",
         "Also measure the baselines: twin with random weights, mean of word vectors, random maps.",
+        default=True,
     )
 
 

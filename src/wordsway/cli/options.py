@@ -406,8 +406,13 @@ def _registry_options() -> tuple[Any, ...]:
     for option in all_options().values():
         users = ", ".join(kind.name for kind in REGISTRY.values() if option in kind.options)
         name = "--" + option.name.replace("_", "-")
-        about = typer.Option(name, help=f"{option.help} ({users})", rich_help_panel=MAPS)
         wanted: Any = option.type
+        about = typer.Option(
+            name,
+            help=f"{option.help} ({users})",
+            metavar="" if wanted is bool else None,
+            rich_help_panel=MAPS,
+        )
         parameters.append(
             inspect.Parameter(
                 option.name,
