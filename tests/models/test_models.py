@@ -122,7 +122,7 @@ def test_bare_word_vectors_and_named_layers(tmp_path):
     )
     np.testing.assert_array_equal(last.rows([TEXT])[0], third.rows([TEXT])[0])
     for wrong in (4, "seventh", -1):
-        with pytest.raises(InputError, match="a layer: input, last, words or 0 to 3"):
+        with pytest.raises(InputError, match=r"a layer \(0 to 3, input or last\), or words"):
             Embedder(folder, wrong, cache=False)
 
 

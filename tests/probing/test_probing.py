@@ -403,6 +403,9 @@ def test_attraction_beats_noise_in_minilm():
     assert attract("the old film", "old", plain, draws=1).row == 2, (
         "a word by its spelling, a probe of any kind"
     )
+    named, old = (attract("the old film", "old", plain, draws=1, head=h) for h in ("mean", "all"))
+    assert named.head == old.head == named.shown_head == "mean" and named.after == old.after
+    assert "so that all heads of layer 1 attend to it" in named._repr_html_()
     with pytest.raises(InputError, match="a head, 0 to 11"):
         attract("the film", model=Probe("minilm", eager=True), token=1, head=13)
     with pytest.raises(InputError, match="a token between"):
@@ -466,7 +469,7 @@ def test_forecasts_count_what_was_asked_for(minilm):
 
 def test_the_last_token_of_a_causal_model_attracts_nobody(folders):
     probe = Probe(folders["gpt2"], eager=True)
-    with pytest.raises(WordswayError, match="no other token can look"):
+    with pytest.raises(WordswayError, match="no other token attends"):
         attract(TEXT, model=probe, token=probe.read(TEXT).n - 1)
 
 
@@ -526,7 +529,15 @@ def test_hostile_texts_do_no_harm(folders, tmp_path, capsys, text):
         (["words", "film", "--device", "moon"], "a device"),
         (["swap", "film", "--word", "plot"], "one word of the text"),
         (["swap", "film", "--target", "mood"], "a layer"),
-        (["words", "film", "--layer", "words"], "a layer: input, last or its number"),
+        (
+            ["words", "film", "--layer", "words"],
+            "input or last), all, pooled, cosine, logits or next",
+        ),
+        (
+            ["swap", "film", "--target", "99"],
+            "a layer (0 to 3, input or last), all, pooled, cosine",
+        ),
+        (["words", "film", "--layer", "3", "--target", "pooled"], "got --layer 3 and --target"),
         (["swap", "film", "--top", "0"], "top"),
         (["swap", "film", "--out", "a.gif"], "ends in"),
         (["swap", "film", "--among", "missing.txt"], "one word per line"),

@@ -51,10 +51,10 @@ def attract_command(
     ),
     model: str = opt.MODEL,
     head: str = opt.option(
-        "all", "First-layer head whose attention Δ attracts, counted from 0, or all."
+        "mean", "First-layer head whose attention Δ attracts, counted from 0, or mean (all heads)."
     ),
     show_layer: str = opt.option("1", "Layer to show: 1 to L, or last."),
-    show_head: str | None = opt.option(None, "Head to show, or all; by default that of --head."),
+    show_head: str | None = opt.option(None, "Head to show, or mean; by default that of --head."),
     reach: float = opt.option(1.0, "Length ρ of Δ, relative to one row of the word's embedding."),
     draws: int = opt.option(8, "Number of random Δ of the same length to compare with."),
     seed: int = opt.option(0, "Seed of the random Δ."),
@@ -86,7 +86,9 @@ def compare_command(
     loading: opt.LoadingOptions,
     output: opt.OutputOptions,
     model: str = opt.option(
-        "smollm2", "A causal language model: smollm2, a folder, or a Hugging Face id."
+        "smollm2",
+        "Model: smollm2, a folder, or a Hugging Face id; an encoder has no answers, only layers "
+        "and embeddings.",
     ),
     tokens: int = opt.option(48, "Maximum number of tokens per answer."),
     chat: bool = opt.flag(

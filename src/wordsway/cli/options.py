@@ -207,6 +207,9 @@ class ProbeOptions:
     @property
     def given(self) -> dict[str, Any]:
         """The fields of a request; those left out have its defaults."""
+        if self.target != "layer" and self.layer != "last":
+            got = f"--layer {self.layer} and --target {self.target}"
+            raise InputError("--layer only with --target layer", got, "omit --layer")
         return {name: value for name, value in given(self).items() if name != "model"}
 
 
@@ -464,7 +467,7 @@ def bytes_of(gib: float) -> int:
 
 def text_of(text: str | None) -> str:
     """The text of an argument, or standard input if it is "-" or missing."""
-    remedy = 'pass it as an argument: wordsway words "I love her much"'
+    remedy = 'pass it as an argument, such as "I love her much"'
     if text is None and sys.stdin.isatty():
         raise InputError("a text", "none", remedy)
     if text is None or text == "-":

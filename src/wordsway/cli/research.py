@@ -179,8 +179,8 @@ def reproduce_command(
         list[str] | None,
         typer.Argument(
             help="Figures to reproduce: a number (1 to 5), a panel (1-left, 2-right, 3.3, "
-            "4-minilm, …), all, or a study beyond the paper: ingredients, phase, readout, length, "
-            "training.",
+            "4-minilm, …), all, a study beyond the paper (ingredients, phase, readout, length, "
+            "training), or studies (all of these).",
             metavar="FIGURE|all",
         ),
     ] = None,

@@ -63,7 +63,9 @@ class Embedder:
         self._layers: ModelLayers | None = None
         if self.layer not in ("input", "words"):
             self.layer = (
-                "last" if self.layer == "last" else str(self.layers.number(self.layer, ", words"))
+                "last"
+                if self.layer == "last"
+                else str(self.layers.number(self.layer, ", or words"))
             )
 
     @property

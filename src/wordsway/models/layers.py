@@ -77,18 +77,15 @@ class ModelLayers:
         return len(self.entry_points) - 1
 
     def number(self, layer: int | str, others: str = "") -> int:
-        """A layer's number: 0 or "input" … L or "last"; ``others`` completes the error."""
+        """A layer's number: 0 or "input" … L or "last"; ``others`` are further targets."""
         try:
             number = {"input": 0, "last": self.count}.get(str(layer))
             number = int(layer) if number is None else number
         except ValueError:
             number = -1
         if not 0 <= number <= self.count:
-            raise InputError(
-                f"a layer: input, last{others} or 0 to {self.count}",
-                repr(layer),
-                "0 is the input layer",
-            )
+            expected = f"a layer (0 to {self.count}, input or last){others}"
+            raise InputError(expected, repr(layer), "0 is the input layer")
         return number
 
     @cached_property

@@ -32,14 +32,14 @@ BUDGET = 2 * 2**30
 
 
 def _number_or(*names: str) -> Condition:
-    """A number, as an int or in digits, or one of these names."""
+    """A number, as an int or in digits, or one of these names, of which errors state the first."""
     return Condition(
-        f"that is a number or {' or '.join(names)}",
+        f"that is a number or {names[0]}",
         lambda value: value in names or (str(value).isdecimal() and str(value).isascii()),
     )
 
 
-#: A layer with attention, 1 … L (layer 0 is the input), and one of its heads, from 0, or all.
+#: A layer with attention, 1 … L (layer 0 is the input), and one of its heads, from 0, or the mean over all.
 AttentionLayer = Annotated[int | str, _number_or("last")]
 AttentionHead = Annotated[int | str, _number_or("mean", "all")]
 
@@ -179,7 +179,7 @@ def attention(
         texts=tuple(found),
         layer=number,
         layers=probe.layers.count,
-        head="mean" if head in ("mean", "all") else str(heads[0]),
+        head=str(named_head(head)),
         heads=len(one),
         special=special,
         model=probe.describe(),
@@ -206,12 +206,17 @@ def layer_among(layer: int | str, every: Mapping[int, object]) -> int:
     return number
 
 
+def named_head(head: int | str) -> int | str:
+    """A head's number, or "mean", which is also spelled "all"."""
+    return "mean" if head in ("mean", "all") else int(head)
+
+
 def head_numbers(head: int | str, count: int) -> list[int]:
-    """One head by its number, from 0, or all of them ("mean", "all")."""
-    if head in ("mean", "all"):
+    """One head by its number, from 0, or all of them ("mean")."""
+    if named_head(head) == "mean":
         return list(range(count))
     if not 0 <= int(head) < count:
-        raise InputError(f"a head, 0 to {count - 1}, or all", repr(head), "heads count from 0")
+        raise InputError(f"a head, 0 to {count - 1}, or mean", repr(head), "heads count from 0")
     return [int(head)]
 
 

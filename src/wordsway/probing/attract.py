@@ -35,6 +35,7 @@ from wordsway.probing.attention import (
     eager_probe,
     head_numbers,
     layer_among,
+    named_head,
 )
 from wordsway.probing.moves import MEMORY, check_differentiable, profiles
 from wordsway.text.clean import checked
@@ -52,7 +53,7 @@ class Attracted(Result, brief="rows head reach drawn model", derived="row factor
     next to that of noise of the same norm.
 
     ``before`` and ``after`` are the attention, n×n, of layer ``layer``, of its head ``shown_head``
-    or the mean over "all" heads; Δ draws that of the first layer, of ``head``. ``delta`` has a row
+    or the "mean" over its heads; Δ draws that of the first layer, of ``head``. ``delta`` has a row
     for each of ``rows``. ``word`` is the number of the word, where one was named.
     """
 
@@ -72,7 +73,7 @@ class Attracted(Result, brief="rows head reach drawn model", derived="row factor
     delta: torch.Tensor | None = field(default=None, repr=False, compare=False)
     word: int | None = None
     layer: int = 1
-    shown_head: int | str = "all"
+    shown_head: int | str = "mean"
 
     @property
     def row(self) -> int:
@@ -112,7 +113,7 @@ def attract(
     model: Any = "minilm",
     *,
     token: int | None = None,
-    head: AttentionHead = "all",
+    head: AttentionHead = "mean",
     show_layer: AttentionLayer = 1,
     show_head: AttentionHead | None = None,
     reach: Reach = 1.0,
@@ -128,9 +129,10 @@ def attract(
     Parameters
     ----------
     token : instead of a word one row of the input, counted from 0 with special tokens
-    head : one head of the first layer, counted from 0, or "all" of them: whose attention is drawn
+    head : one head of the first layer, counted from 0, or the "mean" over all: whose attention is
+        drawn
     show_layer, show_head : whose attention is reported: a layer, 1 … L or "last", and one of its
-        heads, or "all" for their mean; by default the first layer, and ``head``
+        heads, or their "mean"; by default the first layer, and ``head``
     """
     started = time.perf_counter()
     checked(text)
@@ -174,7 +176,7 @@ def attract(
         text,
         tuple(token.piece for token in encoded.reading.tokens),
         tuple(rows),
-        head,
+        named_head(head),
         reach,
         changes[0],
         tuple(mean),
@@ -187,7 +189,7 @@ def attract(
         delta.cpu(),
         None if named is None else named.index,
         layer,
-        "all" if shown in ("mean", "all") else int(shown),
+        named_head(shown),
     )
 
 
@@ -203,7 +205,7 @@ def pull(
         seen[:, [row, *word]] = False
         if not bool(seen.any()):
             raise WordswayError(
-                "no other token can look at this one: it is the last of a causal model's text"
+                "no other token attends to this one: it is the last of a causal model's text"
             )
         check_differentiable(p)
         (g,) = torch.autograd.grad(

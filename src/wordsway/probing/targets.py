@@ -473,6 +473,7 @@ class NextTokenTarget(HeadTarget):
 _KINDS = (AllLayersTarget, PooledTarget, CosineTarget, LogitsTarget, NextTokenTarget)
 #: Targets besides layers, by name.
 NAMED: dict[str, type[Target]] = {kind.name: kind for kind in _KINDS}
+_OTHERS = f", {', '.join(NAMED)}".replace(", next", " or next")
 
 
 def check_target(target: int | str, scaling: str = "auto") -> None:
@@ -484,7 +485,7 @@ def check_target(target: int | str, scaling: str = "auto") -> None:
     name = _without_prefix(target)
     if name not in (*NAMED, "layer", "last", "input") and not name.isdigit():
         raise InputError(
-            f"a layer: input, last or its number; or {', '.join(NAMED)}",
+            f"a layer (its number, input or last){_OTHERS}",
             repr(target),
             "last is the last layer",
         )
@@ -496,7 +497,7 @@ def target_in(probe: Probe, target: int | str, scaling: str = "auto") -> Target:
     if str(target) in NAMED:
         return NAMED[str(target)](probe, scaling)
     name = "last" if target == "layer" else _without_prefix(target)
-    return LayerTarget(probe, scaling, probe.layers.number(name, f", {', '.join(NAMED)}"))
+    return LayerTarget(probe, scaling, probe.layers.number(name, _OTHERS))
 
 
 def target_of(

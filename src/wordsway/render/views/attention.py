@@ -98,7 +98,7 @@ def attracted_view(result: Attracted) -> b.ResultView:
 
 def _moved(result: Attracted) -> str:
     heads = "all heads of layer 1 attend"
-    if result.head != "all":
+    if result.head != "mean":
         heads = f"head {result.head} of layer 1 attends"
     name, which = result.tokens[result.row], f"token {result.row}"
     if result.word is not None:
@@ -109,7 +109,7 @@ def _moved(result: Attracted) -> str:
 
 def _shown(result: Attracted) -> str:
     """The layer and head whose attention is reported."""
-    head = "all heads" if result.shown_head == "all" else f"head {result.shown_head}"
+    head = "mean of all heads" if result.shown_head == "mean" else f"head {result.shown_head}"
     return f"layer {result.layer}, {head}"
 
 
