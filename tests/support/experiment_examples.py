@@ -67,6 +67,7 @@ def lessons(text: str) -> FlipTrials:
             "after_changed": -0.3456,
             "error": 0.4282 + 0.1 * number,
             "gamma": 0.5801,
+            "rank": 8,
             "alignment": 0.7123,
             "bound": 0.0512 if number else None,
             "sensitivity": 0.8123,
