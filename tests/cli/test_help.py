@@ -73,7 +73,10 @@ def test_deprecated_options_are_hidden_warn_and_work(capsys, tmp_path):
 
 def test_errors_point_to_the_help_of_the_command(capsys):
     assert run(["words", "a", "--reach", "far"]) == 2
-    assert "(see wordsway words --help)" in capsys.readouterr().err
+    said = "expected a number for --reach, got 'far': see wordsway words --help"
+    assert said in capsys.readouterr().err
+    assert run(["serve", "--port", "99999"]) == 2
+    assert "expected at most 65535 for --port, got '99999': see" in capsys.readouterr().err
     assert run(["data", "gt"]) == 2
     assert "(see wordsway data --help)" in capsys.readouterr().err
     assert run(["data"]) == 2

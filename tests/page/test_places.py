@@ -254,7 +254,7 @@ def test_length_draws_a_curve_and_gives_the_same_numbers_as_the_verb(tab, client
     assert tab.locator(".slot svg").count() >= 3
     drawn = tab.locator(".result").inner_text()
     assert "upper end of the 95 % interval" in drawn and "[" in tab.locator("tbody").inner_text()
-    assert "certified" not in tab.locator(".slot.tall").inner_html()
+    assert "certified at most" not in tab.locator(".slot.tall").inner_html()
     answer = client.ask("/api/length", models=["minilm"], data="everyday", texts=8)
     shown = answer.last("length")["series"][0]
     found = ws.length("minilm", "everyday", texts=8, windows=WINDOWS, baselines=False, workers=1)

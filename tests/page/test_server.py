@@ -131,6 +131,17 @@ def test_wrong_questions_are_refused_in_plain_words(client, ask):
     assert found.headers["content-type"] == "application/json"
 
 
+def test_a_wrong_field_is_named_in_plain_words(client):
+    for path, asked, said in (
+        ("words", {"text": " "}, "expected a text that is not empty for text"),
+        ("words", {"text": "a", "layer": "x"}, "expected last, input or the number of a layer"),
+        ("theory", {"maps": [{"map": "raf"}], "n": [513]}, "expected at most 512 for n"),
+        ("length", {"models": ["minilm"], "texts": 3}, "expected 8 or more for texts"),
+    ):
+        message = client.ask(f"/api/{path}", **asked).json["error"]["message"]
+        assert said in message
+
+
 @pytest.mark.parametrize(
     "body",
     [

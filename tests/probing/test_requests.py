@@ -99,7 +99,7 @@ def test_words_and_rows_count_from_0_in_every_verb(bert: Probe, capsys: Any) -> 
 
 
 def test_a_string_of_candidates_is_refused(bert: Probe) -> None:
-    with pytest.raises(InputError, match="among to be a list of strings or None, got 'never'"):
+    with pytest.raises(InputError, match="among to be a list of strings, got 'never'"):
         swap("the film was good", "good", bert, among="never")
 
 

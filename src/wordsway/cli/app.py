@@ -11,6 +11,7 @@ import os
 import sys
 import traceback
 
+from wordsway.core.checks import required
 from wordsway.core.errors import InputError, WordswayError
 from wordsway.core.escape import one_line
 from wordsway.core.runtime import hide_panics
@@ -84,6 +85,11 @@ def run(arguments: list[str]) -> int:
             context = getattr(error, "ctx", None)
             command = getattr(context, "command_path", None) or "wordsway"
             choices = getattr(getattr(context, "command", None), "commands", ())
+            if errors := getattr(error.__cause__, "errors", None):
+                found, param = errors()[0], getattr(error, "param")  # noqa: B009
+                name = param.get_error_hint().replace("'", "")
+                expected, remedy = f"{required(found)} for {name}", f"see {command} --help"
+                return _fail(str(InputError(expected, repr(found["input"]), remedy)), 2, debug)
             message = error.format_message() or f"choose {' or '.join(choices)}"
             return _fail(f"{message} (see {command} --help)", 2, debug)
         return _fail(

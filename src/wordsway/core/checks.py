@@ -134,6 +134,36 @@ Seed = Annotated[int, Condition(remedy="pass 0, 1, 2, …")]
 Several = Annotated[Sequence[Item], Condition("that is not empty", lambda value: len(value) > 0)]
 
 
+#: What the errors of pydantic, by type, expect of a value.
+_REQUIRED = {
+    **dict.fromkeys(("int_parsing", "int_type", "int_from_float"), "a whole number"),
+    **dict.fromkeys(("float_parsing", "float_type", "finite_number"), "a number"),
+    "bool_type": "true or false",
+    "string_type": "a text",
+    "missing": "a value",
+    "literal_error": "one of {expected}",
+    "string_pattern_mismatch": "a value of the form {pattern}",
+    "string_too_short": "{min_length} or more characters",
+    "string_too_long": "at most {max_length} characters",
+    "too_short": "{min_length} or more entries",
+    "too_long": "at most {max_length} entries",
+    "greater_than": "more than {gt}",
+    "greater_than_equal": "{ge} or more",
+    "less_than": "less than {lt}",
+    "less_than_equal": "at most {le}",
+}
+
+
+def required(error: Mapping[str, Any]) -> str:
+    """What an error of pydantic expects, in plain English.
+
+    >>> required({"type": "less_than_equal", "ctx": {"le": 512}, "msg": "Input should be …"})
+    'at most 512'
+    """
+    wording = _REQUIRED.get(error["type"], error["msg"])
+    return wording.format(**{"pattern": ""} | error.get("ctx", {})) if "{" in wording else wording
+
+
 def validated(verb: Callable[Options, Answer]) -> Callable[Options, Answer]:
     """``verb``, refusing arguments that its annotations do not allow."""
     parameters = inspect.signature(verb).parameters
@@ -211,7 +241,7 @@ def expected(name: str, hint: Any) -> str:
     ranges = [rule for rule in _rules(only) if isinstance(rule, Within)]
     if get_origin(only) is Annotated and ranges:
         return f"{name} {ranges[0]}, {described(get_args(only)[0])}"
-    return f"{name} to be {described(hint)}"
+    return f"{name} to be {described(only)}"
 
 
 def fits(value: Any, hint: Any) -> bool:
@@ -291,6 +321,8 @@ def described(hint: Any) -> str:
 
     >>> described(Several[str] | None), described(list[list[str]])
     ('a list of strings that is not empty or None', 'a list of lists of strings')
+    >>> described(Several[Count])
+    'a list of whole numbers ≥ 1 that is not empty'
     """
     origin, inner = get_origin(hint), get_args(hint)
     if origin is Annotated:
@@ -298,9 +330,11 @@ def described(hint: Any) -> str:
     if origin in (Union, UnionType):
         return " or ".join(dict.fromkeys(map(described, inner)))
     if origin in (Sequence, Iterable, tuple, list):
-        entry = described(inner[0])
-        noun, *rest = entry.removeprefix("a ").partition(" of ")
-        return f"a list of {noun}s{''.join(rest)}" if " or " not in entry else "a list"
+        annotated = get_origin(inner[0]) is Annotated
+        kind, *rules = get_args(inner[0]) if annotated else inner[:1]
+        noun, *rest = described(kind).removeprefix("a ").partition(" of ")
+        entries = " ".join(filter(None, [f"{noun}s{''.join(rest)}", *map(str, rules)]))
+        return "a list" if " or " in noun else f"a list of {entries}"
     kind = origin or hint
     if kind in _NAMES:
         return _NAMES[kind]

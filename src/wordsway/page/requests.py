@@ -20,6 +20,13 @@ from pydantic import (
 Name = Annotated[str, StringConstraints(min_length=1, max_length=300)]
 Short = Annotated[str, StringConstraints(min_length=1, max_length=60)]
 Text = Annotated[str, StringConstraints(max_length=8_000, pattern=r"\S")]
+#: What these patterns of fields mean, for error messages.
+PATTERNS = {
+    r"\S": "a text that is not empty",
+    r"^(last|input|[0-9]{1,3})$": "last, input or the number of a layer",
+    r"^(last|[0-9]{1,3})$": "last or the number of a layer",
+    r"^(mean|[0-9]{1,3})$": "mean or the number of a head",
+}
 Layer = Annotated[str, StringConstraints(pattern=r"^(last|input|[0-9]{1,3})$")]
 Seed = Annotated[int, Field(ge=0, lt=2**31)]
 Tier = Literal["mean-local", "local", "real-words", "curve"]

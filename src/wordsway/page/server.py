@@ -20,10 +20,11 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, RedirectResponse, Response, StreamingResponse
 from starlette.exceptions import HTTPException
 
+from wordsway.core.checks import required
 from wordsway.core.result import json_text
 from wordsway.data.fetch import catalogue
 from wordsway.page.guard import Guard, LimitedProtocol
-from wordsway.page.requests import PLACES, REQUESTS, FileRequest, PageRequest
+from wordsway.page.requests import PATTERNS, PLACES, REQUESTS, FileRequest, PageRequest
 from wordsway.page.settings import Settings, listening
 from wordsway.page.worker_process import Refused, WorkerProcess, workers_of
 from wordsway.version import __version__
@@ -189,9 +190,11 @@ def _add_errors(app: FastAPI) -> None:
     @app.exception_handler(RequestValidationError)
     async def wrong(request: Request, error: RequestValidationError) -> JSONResponse:
         """The field and what it expects; nothing that was sent is repeated."""
-        found = error.errors()
-        place = ".".join(str(part) for part in found[0]["loc"][1:]) if found else ""
-        message = f"{place or 'the request'}: {found[0]['msg'] if found else 'invalid'}"
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"][1:])
+        field = next((one for one in reversed(first["loc"][1:]) if isinstance(one, str)), "")
+        wanted = PATTERNS.get(first.get("ctx", {}).get("pattern"), required(first))
+        message = f"expected {wanted} for {field}" if field else required(first)
         return _refused({"message": message, "where": place, "status": 422})
 
     @app.exception_handler(HTTPException)

@@ -1,5 +1,5 @@
 // Audit: is a rewording closer than a change of meaning? Scores, thresholds, blind spots, new audits.
-import { asked, field, h, number, option, remember } from "./dom.js";
+import { asked, field, h, number, numeric, option, remember } from "./dom.js";
 import { ask, get } from "./stream.js";
 import { Status } from "./status.js";
 import { Export } from "./export.js";
@@ -42,7 +42,7 @@ class Place {
     this.table = h("textarea", { "aria-label": "Table", rows: 6, placeholder: `${COLUMNS}\nThe shop is open.,The store is open.,The shop is closed.,antonyms`, spellcheck: false });
     this.upload = h("input", { type: "file", accept: ".csv,text/csv", "aria-label": "CSV file", onchange: async () => { if (this.upload.files[0]) this.table.value = await this.upload.files[0].text(); } });
     this.own = h("div", { class: "field", hidden: true }, h("span", {}, `Your table: ${COLUMNS} (or a,b,kind; query,document,query2,document2; text), pasted or from a file`), this.table, this.upload);
-    this.texts = h("input", { "aria-label": "Texts per kind", value: "60", size: 4, inputmode: "numeric", pattern: "[0-9]{1,3}" });
+    this.texts = numeric("Texts per kind", "60", 4, 200);
     this.start = h("details", { class: "card ask start", open: !this.state.folder && !known.audits.length }, h("summary", {}, "Start an audit"),
       h("form", { class: "ask", onsubmit: (event) => { event.preventDefault(); this.begin(); } },
         h("div", { class: "field" }, h("span", {}, "Models"), this.models), h("div", { class: "field" }, h("span", {}, "Kinds of changes (all by default)"), this.kinds), this.own,

@@ -1,5 +1,5 @@
 // Length: how far one word moves models as the text around it grows.
-import { asked, field, h, number, option, remember } from "./dom.js";
+import { asked, field, h, number, numeric, option, remember } from "./dom.js";
 import { ask, get } from "./stream.js";
 import { chart } from "./chart.js";
 import { Status } from "./status.js";
@@ -33,10 +33,9 @@ class Place {
     const models = [...new Set([...offered.models.map((one) => one.name), ...chosen])];
     this.models = h("div", { class: "maps", role: "group", "aria-label": "Models" }, models.map((name) => h("label", {}, h("input", { type: "checkbox", "data-model": name, checked: chosen.includes(name) }), " ", name)));
     const choice = (name, label, values) => h("select", { "aria-label": label }, values.map((one) => option(one, one, state[name])));
-    const input = (name, label) => h("input", { "aria-label": label, value: state[name], size: 6, inputmode: "decimal" });
     this.fields = {
       data: choice("data", "Texts from", DATA), edit: choice("edit", "Edit", known.kinds), place: choice("place", "Place of the sentence", ["own", "beginning", "middle", "end"]),
-      texts: input("texts", "Number of texts"), level: input("level", "Cosine distance below which a change is invisible"), seed: input("seed", "Seed"),
+      texts: numeric("Number of texts", state.texts, 8, 200), level: numeric("Cosine distance below which a change is invisible", state.level, 0.000001, 2, "any"), seed: numeric("Seed", state.seed, 0, 2 ** 31 - 1),
     };
     this.baselines = h("input", { type: "checkbox", "aria-label": "Baselines", checked: state.baselines === "yes" });
     const labels = { data: "Texts from", edit: "Edit", place: "Place", texts: "Texts", level: "Level (cosine distance)", seed: "Seed" };

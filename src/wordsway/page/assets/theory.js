@@ -1,5 +1,5 @@
 // Theory: S of random maps against n, drawn while cells are computed.
-import { asked, field, h, number, option, plural, remember } from "./dom.js";
+import { asked, field, h, number, numeric, option, plural, remember } from "./dom.js";
 import { ask } from "./stream.js";
 import { chart } from "./chart.js";
 import { Status } from "./status.js";
@@ -42,11 +42,10 @@ class Place {
     this.known = known;
     this.chosen = parse(state.maps);
     this.maps = h("div", { class: "maps", role: "group", "aria-label": "Maps" }, known.map((kind) => this.map(kind)));
-    const input = (name, label, more = {}) => h("input", { "aria-label": label, value: state[name], size: 6, ...more });
-    this.n = input("n", "Lengths n", { size: 18, pattern: "[0-9 ,]+" });
-    this.d = input("d", "Dimension d", { inputmode: "numeric", pattern: "[0-9]{1,4}" });
-    this.trials = input("trials", "Trials", { inputmode: "numeric", pattern: "[0-9]{1,2}" });
-    this.seed = input("seed", "Seed", { inputmode: "numeric", pattern: "[0-9]{1,9}" });
+    this.n = h("input", { "aria-label": "Lengths n", value: state.n, size: 18, pattern: "[0-9 ,]+", title: "numbers from 1 to 512, with commas" });
+    this.d = numeric("Dimension d", state.d, 1, 1024);
+    this.trials = numeric("Trials", state.trials, 1, 20);
+    this.seed = numeric("Seed", state.seed, 0, 2 ** 31 - 1);
     this.data = h("select", { "aria-label": "Data" }, option("gaussian", "Gaussian texts", state.data), option("imdb", "IMDb reviews (MiniLM)", state.data));
     this.axes = h("select", { "aria-label": "Axes", onchange: () => { this.state.axes = this.axes.value; this.save(); this.draw(); } }, option("log", "logarithmic", state.axes), option("plain", "linear", state.axes));
     this.form = h("form", { class: "ask card", onsubmit: (event) => { event.preventDefault(); this.measure(); } }, this.maps,

@@ -1,5 +1,5 @@
 // Words: how far each word moves the model; tiers appear as they are measured.
-import { asked, field, h, lastText, option, plural, remember } from "./dom.js";
+import { asked, field, h, lastText, numeric, option, plural, remember } from "./dom.js";
 import { HeatMap } from "./heat.js";
 import { get } from "./stream.js";
 import { Status } from "./status.js";
@@ -47,7 +47,7 @@ class Place extends HeatMap {
     this.target = h("select", { "aria-label": "Target", onchange: () => this.layers() }, Object.entries(TARGETS).map(([value, name]) => option(value, name, state.target)));
     this.layer = h("input", { "aria-label": "Layer", value: state.layer, size: 4, pattern: "last|input|[0-9]{1,3}", title: "last, input, or a number" });
     this.tiers = h("select", { "aria-label": "Tiers" }, Object.entries(TIERS).map(([value, name]) => option(value, name, state.tiers)));
-    this.seed = h("input", { "aria-label": "Seed", value: state.seed, size: 4, inputmode: "numeric", pattern: "[0-9]{1,9}" });
+    this.seed = numeric("Seed", state.seed, 0, 2 ** 31 - 1);
     this.compare = h("button", { type: "button", class: "plain", "aria-expanded": String(!this.second.hidden), onclick: () => this.toggle() }, this.second.hidden ? "Compare with a second text" : "Remove the second text");
     this.layerField = field("Layer", this.layer);
     this.form = h("form", { class: "ask card", onsubmit: (event) => { event.preventDefault(); this.measure(); } },

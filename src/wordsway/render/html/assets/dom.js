@@ -41,6 +41,9 @@ export function field(label, control, more = "") {
   return h("label", { class: `field ${more}` }, h("span", {}, label), control);
 }
 
+// A field for a number in a range; the browser refuses other values.
+export const numeric = (label, value, min, max, step = 1) => h("input", { type: "number", "aria-label": label, value, min, max, step, required: true, style: { width: "6.5em" } });
+
 // One tooltip per document or shadow root: numbers of what is pointed at or has the focus.
 let tip = null;
 
