@@ -180,7 +180,7 @@ def test_no_certificate(capsys):
         (
             ["measure", "--map", "raf", "--n", "6", "--d", "5", "--k", "3"],
             2,
-            "k only with rf and drf",
+            "k only with rf or drf",
         ),
         (
             ["measure", "--map", "rf", "--n", "6", "--d", "5", "--depth", "3"],
@@ -204,6 +204,8 @@ def test_no_certificate(capsys):
             2,
             "store to merge",
         ),
+        (["length", "--windows", "0,1"], 2, "to be a list of whole numbers ≥ 1 that is not empty,"),
+        (["serve", "--model", "foo"], 2, "bert-base), a Hugging Face id or a folder, got 'foo'"),
         ([*SMALL, "--memory", "0"], 2, "memory budget"),
         ([*SMALL, "--frobnicate"], 2, "frobnicate"),
         (["frobnicate"], 2, "frobnicate"),

@@ -216,7 +216,7 @@ def test_presets_are_maps_of_the_family() -> None:
             "scores to be a string among softmax",
         ),
         (lambda: ws.Request("attention", 5, 6, {"mask": "window"}), "window ≥ 1"),
-        (lambda: ws.Request("raf", 5, 6, {"heads": 2}), "heads only with gpt-block and bert-block"),
+        (lambda: ws.Request("raf", 5, 6, {"heads": 2}), "heads only with gpt-block, bert-block"),
     ],
 )
 def test_unknown_choices_and_impossible_combinations_are_refused(make: Any, message: str) -> None:

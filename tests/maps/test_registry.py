@@ -39,7 +39,7 @@ def test_titles_and_colours_tell_maps_apart() -> None:
 def test_unknown_names_and_options_are_refused_with_the_known_ones() -> None:
     with pytest.raises(ws.InputError, match="rf, drf, raf, relu-raf, sigmoid"):
         kind_of("swish-raf")
-    with pytest.raises(ws.InputError, match="k only with rf and drf"):
+    with pytest.raises(ws.InputError, match="k only with rf or drf"):
         check_options("raf", {"k": 3})
     with pytest.raises(ws.InputError, match="k ≥ 1"):
         check_options("rf", {"k": 0})

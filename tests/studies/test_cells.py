@@ -159,7 +159,7 @@ def test_trial_t_has_the_same_review_at_every_size() -> None:
     [
         ({"n": 0}, "n ≥ 1"),
         ({"map": "cnn"}, "a map among"),
-        ({"options": {"k": 3}}, "k only with rf and drf"),
+        ({"options": {"k": 3}}, "k only with rf or drf"),
         ({"options": {"magic": 3}}, "an option of a map"),
         ({"radius": 0.0}, "radius between"),
         ({"positions": (10,)}, "between 0 and 9"),

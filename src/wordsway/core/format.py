@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from decimal import ROUND_HALF_UP, Decimal
 
 
@@ -53,3 +54,11 @@ def count(items: int, noun: str) -> str:
     ('1 trial', '1,200 words')
     """
     return f"{items:,} {noun}{'' if items == 1 else 's'}"
+
+
+def either(names: Sequence[str]) -> str:
+    """
+    >>> either(["rf"]), either(["rf", "drf", "raf"])
+    ('rf', 'rf, drf or raf')
+    """
+    return " or ".join(filter(None, [", ".join(names[:-1]), names[-1]]))

@@ -55,7 +55,7 @@ class DaskCluster:
         for name in ("tornado", "tornado.application", *(f"distributed{part}" for part in NOISY)):
             logging.getLogger(name).setLevel(logging.CRITICAL)
         kind, _, options = address.partition(":")
-        if kind in ("local", "slurm"):
+        if kind in ("local", "slurm") or not options:
             self.wanted, slurm = _options(address, options, () if kind == "local" else SLURM)
         progress(f"waiting for the Dask scheduler at {address}", 0, 0)
         try:

@@ -14,6 +14,7 @@ from typing import Any
 
 from wordsway.core.checks import OneOf, Within
 from wordsway.core.errors import InputError, first_line
+from wordsway.core.format import either
 from wordsway.engine.function import ImportableFunction
 from wordsway.maps.attention.kinds import (
     ATTENTION_KIND,
@@ -31,9 +32,7 @@ from wordsway.maps.wrappers import NORMS, Norm, NormedMap, Residual
 from wordsway.maps.wrappers import read_out as read
 
 RESIDUAL = Option("residual", bool, None, "Add the input: X + φ(X).")
-NORM = Option(
-    "norm", str, None, "Normalise each row, after --residual: layer or rms.", OneOf(NORMS)
-)
+NORM = Option("norm", str, None, "Normalise each row, after residual: layer or rms.", OneOf(NORMS))
 READ_OUT = Option("read_out", str, None, "Read-out: all (rows), mean, last, or a row's number.")
 
 
@@ -198,7 +197,7 @@ def check_options(name: str, options: Mapping[str, Any]) -> None:
 
     >>> check_options("raf", {"k": 5})
     Traceback (most recent call last):
-    wordsway.core.errors.InputError: expected k only with rf and drf, got k=5 with raf: leave k \
+    wordsway.core.errors.InputError: expected k only with rf or drf, got k=5 with raf: leave k \
 out, or use the map drf
     """
     kind = kind_of(name)
@@ -209,7 +208,7 @@ out, or use the map drf
         others = [k.name for k in MAPS.values() if option in {o.name for o in k.options}]
         known, instead = "an option of a map", ""
         if others:
-            known = f"{option} only with {' and '.join(others)}"
+            known = f"{option} only with {either(others)}"
             instead = f", or use the map {others[-1]}"
         raise InputError(known, f"{option}={value} with {name}", f"leave {option} out{instead}")
     kind.filled(options)

@@ -9,7 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from wordsway.core.errors import InputError
+from wordsway.data.catalogue import CATALOGUE
 from wordsway.data.home import home
+from wordsway.data.hub import is_hub_id
+from wordsway.text.files import expanded
 
 #: The default port, and how many more are tried if it is taken.
 PORT, TRIES = 8421, 20
@@ -52,6 +55,12 @@ class Settings:
     token: str | None = None
 
     def __post_init__(self) -> None:
+        for model in self.models:
+            name = model.partition(":prompt=")[0]
+            if not (name in CATALOGUE or is_hub_id(name) or expanded(name).is_dir()):
+                known = ", ".join(one.name for one in CATALOGUE.values() if one.kind == "model")
+                expected = f"a model ({known}), a Hugging Face id or a folder"
+                raise InputError(expected, repr(model), "check the name or the path")
         if self.store is None:
             object.__setattr__(self, "store", home() / "page" / "cells")
         if self.token is None and not self.loopback:

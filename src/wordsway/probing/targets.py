@@ -29,6 +29,7 @@ import torch
 from torch.linalg import vector_norm
 
 from wordsway.core.errors import InputError
+from wordsway.core.format import either
 from wordsway.core.reading import Word
 from wordsway.core.vectors import unit
 from wordsway.models.heads import classifier_of, labels_of, logits_of, next_token_model
@@ -473,7 +474,7 @@ class NextTokenTarget(HeadTarget):
 _KINDS = (AllLayersTarget, PooledTarget, CosineTarget, LogitsTarget, NextTokenTarget)
 #: Targets besides layers, by name.
 NAMED: dict[str, type[Target]] = {kind.name: kind for kind in _KINDS}
-_OTHERS = f", {', '.join(NAMED)}".replace(", next", " or next")
+_OTHERS = f", {either([*NAMED])}"
 
 
 def check_target(target: int | str, scaling: str = "auto") -> None:

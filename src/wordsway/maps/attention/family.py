@@ -339,7 +339,7 @@ def check_choices(
         raise InputError(
             f"ALiBi with scores among {able}",
             scores,
-            "subtracting distances means something to exponentials only: choose rope instead",
+            "ALiBi is defined for these scores only: choose rope instead",
         )
     for needs, name, size in (("window", "window", window), ("padding", "visible", visible)):
         if (mask == needs) != (size is not None):
