@@ -121,7 +121,7 @@ def test_what_a_number_means_is_said_in_every_view():
         for view in views:
             flat = " ".join(re.sub("<[^>]+>", "", view).split())
             assert meaning in flat and TIERS[tier].title in flat and "layer 4 of 6 most" in flat
-            assert "not known to the tokenizer: not" in flat and "[UNK]" in flat
+            assert "vocabulary, read as [UNK]: not" in flat and "[UNK]" in flat
     tied = [replace(word, mean_local_error=1.0) for word in words.words]
     level_ground = replace(words, words=tuple(tied))
     for view in (printed(panel(level_ground), 100), page(level_ground)):

@@ -47,7 +47,7 @@ class ProgressLine:
     def text(self) -> str:
         """The line as plain text; control characters in names of files and models are escaped."""
         if not self.total:
-            parts = [f"{self.stage} ({format_seconds(time.monotonic() - self.started)} so far)"]
+            parts = [f"{self.stage} ({format_seconds(time.monotonic() - self.started)})"]
         elif self.stage.startswith("fetching"):
             share = min(1.0, self.done / self.total)
             full = round(WIDTH * share)

@@ -34,7 +34,9 @@ def words_command(
     ),
     cut: bool = opt.CUT,
     twin: bool = opt.flag(
-        "--twin", "Also measure the twin: the same architecture with random weights."
+        "--twin",
+        "Also measure the twin, the same architecture with random weights; written to .html and "
+        ".json.",
     ),
     swaps: int = opt.option(
         0, "For this many top-ranked words, also search the real words that move the model most."
@@ -158,7 +160,7 @@ def swap_command(
 
 @dataclass(frozen=True)
 class CorpusProbeOptions(opt.ProbeOptions):
-    model: str = opt.option("minilm", f"{opt.MODEL_NAMES}.")
+    model: str = opt.option("minilm", f"{opt.MODEL_NAMES}.".replace(", a folder", " or a folder"))
 
 
 @dataclass(frozen=True)

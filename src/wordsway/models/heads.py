@@ -24,7 +24,7 @@ def classifier_of(probe: Probe) -> Any:
         raise InputError(
             "a model saved with a classifier",
             probe.files.name,
-            "judge by a layer or by the pooled embedding",
+            "use another target: a layer, or pooled",
         )
     model = _loaded(probe, "classifier")
     if model.config.pad_token_id is None:  # texts of a batch have one length: nothing is padded
@@ -37,13 +37,13 @@ def next_token_model(probe: Probe) -> Any:
         raise InputError(
             "a causal language model saved with its head",
             probe.files.name,
-            "take smollm2, or judge by a layer",
+            "take smollm2, or another target: a layer, or pooled",
         )
     if not probe.is_causal:
         raise InputError(
             "a model whose tokens do not attend to later ones",
             f"{probe.files.name}, an encoder with a language head",
-            "take smollm2, or judge by a layer",
+            "take smollm2, or another target: a layer, or pooled",
         )
     return _loaded(probe, "causal")
 
@@ -64,8 +64,8 @@ def logits_of(model: Any, **inputs: torch.Tensor) -> torch.Tensor:
             ).logits
     except (NotImplementedError, ValueError, TypeError) as error:
         raise WordswayError(
-            f"this model's head cannot be asked that way ({first_line(error, 120)}): "
-            "judge by a layer"
+            f"this model's head does not accept this input ({first_line(error, 120)}): "
+            "use another target: a layer, or pooled"
         ) from None
     return logits
 

@@ -289,7 +289,7 @@ def _check_kinds(kinds: list[str], folder: Path) -> None:
     raise InputError(
         f"a pipeline of Transformer, Pooling and {', '.join(KNOWN[1:])}",
         f"{', '.join(kinds)} in {folder / MODULES}{reason}",
-        "the embedding of these modules cannot be measured; judge by a layer (--layer last)",
+        "the embedding of these modules cannot be measured; use a layer (--layer last)",
     )
 
 

@@ -238,7 +238,7 @@ def inside(root: Path, name: str) -> Path:
     if NAME.fullmatch(name):
         return confined(root, name)
     raise InputError(
-        "a folder name of letters, digits, dots, dashes and underscores",
+        "a folder name of letters, digits, dots, dashes and underscores, with at most two slashes",
         repr(name),
         "such as audit",
     )

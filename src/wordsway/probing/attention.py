@@ -39,7 +39,7 @@ def _number_or(*names: str) -> Condition:
     )
 
 
-#: A layer with attention, 1 … L (layer 0 is the input), and one of its heads, from 0, or the mean over all.
+#: A layer with attention, 1 … L (layer 0 is the input), and one of its heads, from 0, or mean.
 AttentionLayer = Annotated[int | str, _number_or("last")]
 AttentionHead = Annotated[int | str, _number_or("mean", "all")]
 

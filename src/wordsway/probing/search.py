@@ -244,7 +244,7 @@ def curves(
     for number, reach in enumerate(reaches):
         here = blocks.at_reach(reach)
         longer = points * (here.radius[owners] / points.norm(dim=1).clamp_min(1e-30))[:, None]
-        part = part_of(progress, "following S(ρ)", number, len(reaches) + 1)
+        part = part_of(progress, "computing S(ρ)", number, len(reaches) + 1)
         path.append(climb(here, owners, longer, steps, part))
         points = path[-1].delta
     best = path[-1].best_of(BRANCHES)
@@ -267,7 +267,7 @@ def _finish(blocks: Blocks, best: Climbed, plan: Plan, seed: int, progress: Prog
     ends = climb(blocks, owners, best.delta, plan.steps)
     if blocks.reach < 1:
         return ends
-    part = part_of(progress, "following S(ρ)", 1, 2)
+    part = part_of(progress, "computing S(ρ)", 1, 2)
     other = worst(blocks, plan=plan, keep=KEPT, seed=seed, progress=part)
     better = other.value > ends.value
     start = torch.where(better[:, None], other.delta, ends.delta)

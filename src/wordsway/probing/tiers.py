@@ -90,9 +90,10 @@ _ALL = (
         name="real-words",
         title="real words",
         short="real",
-        meaning="how far {target} moves, {size}, when a random real word of the same "
-        "length replaces the word, on average",
-        sentence="Change when a random real word of the same length replaces the word, on average.",
+        meaning="how far {target} moves, {size}, when a random real word with as many "
+        "tokens replaces the word, on average",
+        sentence="Change when a random real word with as many tokens replaces the word, on "
+        "average.",
         plain=("A random word in place of ", " changes {target} by {size} on average"),
         error="one standard error",
         fields=("real",),
@@ -100,7 +101,7 @@ _ALL = (
     ),
     Tier(
         name="curve",
-        title="S at reach",
+        title="S(ρ)",
         short="S",
         meaning="the largest change of {target} found, {size}, for changes of the word up to the "
         "requested reach",

@@ -291,7 +291,7 @@ def _status(found: Sequence[WordSway], done: Sequence[str], tried: bool) -> str:
             "(words of several tokens come from WordNet: wordsway data get wordnet)"
         )
     if "curve" in done:
-        parts.append("S(ρ) is a lower end: a larger effort may find more")
+        parts.append("S(ρ) is a lower bound: a longer search (effort= in Python) may raise it")
     return "; ".join(parts) or "converged"
 
 

@@ -28,7 +28,7 @@ Rows = str | tuple[int | str, ...]
 class LearningOptions:
     """The learning part of a request: N training texts, an update, a loss for Δ."""
 
-    train: Annotated[int, Within(2, remedy="pass 2 or more: both labels have to be there")]
+    train: Annotated[int, Within(2, remedy="pass 2 or more: both labels are needed")]
     update: str = "fine-tune"
     loss: str = "penalised"
     penalty: NonNegative | None = None

@@ -53,7 +53,7 @@ def checked(text: object, name: str = "a text") -> str:
         raise InputError(
             f"{name}, a string",
             f"a {type(text).__name__} of {len(text)}",
-            "ask about each: for text in texts, with one ws.Probe for all",
+            "pass them one by one: for text in texts, with one ws.Probe for all",
         )
     if not isinstance(text, str) or STRAY.search(text):
         got = "lone surrogates" if isinstance(text, str) else type(text).__name__

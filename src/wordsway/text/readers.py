@@ -30,7 +30,7 @@ def rows(path: Path, columns: Columns, encoding: str | None = None) -> Iterator[
         yield from _folder(path, columns, encoding)
         return
     if not path.is_file():
-        raise InputError("a file or a folder", f"{path}, which is not there", "check the path")
+        raise InputError("a file or a folder", f"{path}, which does not exist", "check the path")
     reader = READERS.get(_kind(path))
     if reader is None:
         raise InputError(

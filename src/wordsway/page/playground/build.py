@@ -21,7 +21,7 @@ from wordsway.page.playground.instance import COLDEST, HOTTEST, SCORES
 from wordsway.render.html.document import asset, bundled, document
 
 HERE = "wordsway.page.playground"
-TITLE = "How far can one word sway a layer? A playground"
+TITLE = "How far can one word move a layer? A playground"
 #: The basis of the ceiling of each kind of scores.
 BOUNDS: dict[str, type[RowBounds]] = {
     "softmax": SoftmaxBounds,

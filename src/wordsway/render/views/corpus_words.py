@@ -12,6 +12,7 @@ from wordsway.render import blocks as b
 from wordsway.render.numbers import largest, number, spread, times
 from wordsway.render.views.common import provenance
 from wordsway.render.views.sweep import tally_line
+from wordsway.render.views.words import moved_by
 
 #: Names of the columns that words may be ordered by.
 LEADS = {"mean_local": "mean local", "mean_real": "real words"}
@@ -165,7 +166,8 @@ def _layers(result: CorpusWords) -> b.Table:
             b.Column("ratio", cell=_ratio),
             b.Column("", "bar", cell=lambda row: b.Bar(row["mean_change"], top)),
         ],
-        title="by layer: mean change by the words' worst Δ, and by noise of the same norm",
+        title=f"by layer: mean change by the {moved_by('curve' in result.jobs[0].measured)} of "
+        "each word, and by noise of the same norm",
         shown=200,
         on_page=200,
     )

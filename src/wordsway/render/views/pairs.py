@@ -21,7 +21,7 @@ MEANINGS = {
     "than the edit, with its 95 % interval over the drawn words. "
     "They are inserted for an insertion, and replace as many tokens for a replacement: percentiles "
     "of edits of different length are not comparable.",
-    "parts in": EXPLAINED["parts"],
+    "grows most in": EXPLAINED["parts"],
 }
 
 
@@ -90,7 +90,7 @@ def marked_change(old: str, new: str) -> list[b.Inline]:
 
 def _numbers(pair: Pair) -> b.Table:
     parts = b.Column(
-        "parts in",
+        "grows most in",
         "text",
         optional=True,
         cell=lambda one: (

@@ -66,7 +66,7 @@ def reproduction_view(result: Reproduction) -> b.ResultView:
         b.source(f"the page: {result.page}"),
     ]
     return b.ResultView(
-        "How far can one word sway a layer?",
+        "How far can one word move a layer?",
         blocks,
         {"command": result.command} | result.facts,
         lead=LEAD + (" A quick subset of the full run." if result.quick else ""),

@@ -59,7 +59,7 @@ def words_view(words: Words) -> b.ResultView:
         blocks += [_table(words), b.soft(meaning(words))]
     blocks += [b.headline(note) for note in notes(words)]
     if searched := [word for word in words.words if word.profile]:
-        title = f"The change of every layer, by the {moved_by(searched[0])} of each word"
+        title = f"The change of every layer, by the {moved_by(searched[0].curve)} of each word"
         blocks.append(b.Fold(title, [_layers(words)], open=False, terminal=False))
     blocks += [b.Fold("Real words in one place", swaps_view(one).blocks) for one in words.swaps]
     how = [
@@ -234,7 +234,7 @@ def _picture(words: Words) -> b.Bars:
     layers = None
     if shown and all(word.profile for word in shown):
         values = np.array([word.profile for word in shown], dtype=float)
-        layers = b.LayerHeat(f"change by the {moved_by(shown[0])}", values, words.layer)
+        layers = b.LayerHeat(f"change by the {moved_by(shown[0].curve)}", values, words.layer)
     total = len(words.words)
     some = "" if len(shown) == total else f" · the {len(shown)} largest of {total} words"
     return b.Bars(
@@ -479,7 +479,7 @@ def tier_numbers(words: Words, word: WordSway) -> dict[str, str]:
         loose = "" if word.local_converged else ", not converged"
         lines["local"] = f"{number(word.local)}, the worst small change{loose}"
     if word.sensitivity is not None:
-        one = f"not searched (--tier curve searches); one {moved_by(word)}"
+        one = f"not searched (--tier curve searches); one {moved_by(word.curve)}"
         found = f"at least {number(word.sensitivity)} (found)"
         lines[f"at reach {words.reach:g}"] = (
             found if word.curve else f"{one}: {number(word.sensitivity)}"
@@ -489,13 +489,15 @@ def tier_numbers(words: Words, word: WordSway) -> dict[str, str]:
     listed = ", ".join(words.tokens[row] for row in word.rows if row < len(words.tokens))
     lines["tokens"] = f"{word.pieces}: {listed}" if listed else str(word.pieces)
     if word.unknown:
-        lines["unknown"] = "the tokenizer does not know this word: the model reads [UNK]"
+        lines["unknown"] = "not in the tokenizer's vocabulary: read as [UNK]"
     return lines
 
 
-def moved_by(word: WordSway) -> str:
-    """The Δ under which layers are shown: a searched one, or the worst small change made longer."""
-    return "worst Δ found" if word.curve else "Δ along the worst small change"
+def moved_by(curve: object) -> str:
+    """The Δ under which layers are shown: with a curve the searched one, else the worst small
+    change made longer.
+    """
+    return "worst Δ found" if curve else "Δ along the worst small change"
 
 
 def tip(words: Words, word: WordSway) -> str:
@@ -526,7 +528,7 @@ def notes(words: Words) -> list[str]:
         found.append(f"words that share a token are measured as one: {listed}{more}")
     unknown = [word.word for word in words.words if word.unknown]
     if unknown:
-        found.append(f"[UNK], not known to the tokenizer: {', '.join(unknown[:8])}")
+        found.append(f"not in the tokenizer's vocabulary, read as [UNK]: {', '.join(unknown[:8])}")
     if "real-words" in words.partial:
         some = sum(word.real is not None for word in words.words)
         found.append(f"real words were tried only for the {some} words with the largest mean local")

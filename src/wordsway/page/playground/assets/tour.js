@@ -41,7 +41,7 @@ export const STEPS = [
       "S is the change for the worst Δ up to the length of the word. A search over all 32 " +
       `dimensions found this Δ, with a change of ${rounded(m.worst)}. It attracts less attention ` +
       "on average but changes more: a few rows give nearly all of theirs. Could there be a worse " +
-      `one? Not beyond ${rounded(m.ceiling)}: that ceiling is proved for every Δ. S lies between ` +
+      `one? Not beyond ${rounded(m.ceiling)}: that ceiling is certified for every Δ. S lies between ` +
       "the two.",
   },
   {
