@@ -19,7 +19,7 @@ import pytest
 
 from jobs import small_cells, sweep_here, table, wait_for_cells
 from wordsway.cli.app import run
-from wordsway.core.errors import WordswayError
+from wordsway.core.errors import InputError, WordswayError
 from wordsway.core.progress import silent
 from wordsway.core.result import versions
 from wordsway.engine import dask_cluster
@@ -193,7 +193,7 @@ def test_a_worker_without_wordsway_is_named() -> None:
 
 QUIET = """
 import logging
-from wordsway.core.errors import WordswayError
+from wordsway.core.errors import InputError, WordswayError
 from wordsway.engine import dask_cluster
 dask_cluster.PATIENCE = 0.2
 try:
@@ -242,3 +242,9 @@ def test_a_cluster_of_ones_own_whose_workers_are_gone_is_one_line(
 def test_a_scheduler_that_is_gone_is_one_line() -> None:
     with pytest.raises(WordswayError, match="scheduler at tcp://here:1 is gone: start it again"):
         connected(Client({}, status="closed"))._outcome(None, small_cells(1)[0])
+
+
+@pytest.mark.parametrize("address", ["foo", "local:", "local:0", "local:2,queue=short"])
+def test_an_address_that_is_none_is_refused_at_once(address: str) -> None:
+    with pytest.raises(InputError, match="a cluster as tcp://host:port, local:COUNT or slurm"):
+        dask_cluster.DaskCluster(address, 2**30)

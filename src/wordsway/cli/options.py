@@ -163,8 +163,8 @@ class TrialOptions:
 
 # Pretrained models
 TEXT = typer.Argument(None, help="A text, or - for standard input.", metavar="TEXT")
-MODEL_NAMES = "Model: minilm, mpnet, smollm2, bert-base, a Hugging Face id, a folder"
-MODEL = option("minilm", f"{MODEL_NAMES}, or python:module:name, which runs your code.")
+MODEL_NAMES = "Model: minilm, mpnet, smollm2, bert-base, a Hugging Face id"
+MODEL = option("minilm", f"{MODEL_NAMES}, a folder, or python:module:name, which runs your code.")
 CUT = flag("--cut", "Truncate a text that is too long for the model.")
 
 # Running and output
@@ -278,8 +278,8 @@ class EncoderOptions(EndpointOptions):
 
     model: list[str] | None = option(
         None,
-        f"{MODEL_NAMES}, or python:module:name, which runs your code; minilm by default; may be "
-        "repeated.",
+        f"{MODEL_NAMES}, a folder, or python:module:name, which runs your code; minilm by default; "
+        "may be repeated.",
     )
     seed: int = SEED
     encoding: str | None = ENCODING

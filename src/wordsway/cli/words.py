@@ -160,7 +160,7 @@ def swap_command(
 
 @dataclass(frozen=True)
 class CorpusProbeOptions(opt.ProbeOptions):
-    model: str = opt.option("minilm", f"{opt.MODEL_NAMES}.".replace(", a folder", " or a folder"))
+    model: str = opt.option("minilm", f"{opt.MODEL_NAMES} or a folder.")
 
 
 @dataclass(frozen=True)
