@@ -448,7 +448,7 @@ def test_requests_that_no_search_can_answer(minilm, capsys):
         words("the film was good " * 40, minilm, memory=2**20)
     with pytest.raises(InputError, match="at least 1 MiB"):
         words("the film", minilm, memory=1000)
-    with pytest.raises(InputError, match=r"head to be .* that is a number or mean or all"):
+    with pytest.raises(InputError, match=r"head to be .* that is a number or mean"):
         attract("the film", model=minilm, token=1, head="²")
 
 
