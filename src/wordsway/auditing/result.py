@@ -412,11 +412,11 @@ def _first_sentence(model: ModelAudit, baselines: Sequence[ModelAudit]) -> tuple
     beside = sorted(score.score for score in found if score is not None)
     ends = " to ".join(dict.fromkeys(rounded(100 * one, 0) for one in (*beside[:1], *beside[-1:])))
     strengths = [
-        f"{name} rewordings {rounded(100 * score.score, 0)}"
+        f"{name} rewordings {rounded(100 * score.score, 0)} of 100"
         for name in ("light", "heavy")
         if (score := _enough(model.score(name))) is not None
     ]
-    facts = [*strengths, *([f"baselines {ends}"] if beside else [])]
+    facts = [*strengths, *([f"baselines {ends} of 100"] if beside else [])]
     without = f" ({', '.join(facts)})" if facts else ""
     link = " but " if reacts and reworded.high < 0.5 else " and " if said else ""
     return f"{said}{link}{tracks}{without}.", "rewording"

@@ -90,7 +90,7 @@ def _series(model: ModelLength, colours: dict[str, int]) -> dict[str, Any]:
 
 def _layers(model: ModelLength) -> dict[str, Any]:
     rates = {
-        name: [[one.layer, -one.exponent.value] for one in model.layers if one.read_out == name]
+        name: [[one.layer, one.exponent.value] for one in model.layers if one.read_out == name]
         for name in DRAWN
     }
     return {"name": model.name, "rates": rates}

@@ -88,7 +88,7 @@ class Place {
       h("p", { class: "soft" }, "The shaded area ends at the upper end of the 95 % interval over texts."));
     this.shares.replaceChildren(chart({ title: "Share of texts", width, height: 260, logx: true, xlabel: "tokens n", ylabel: "share", xticks: ticks,
       series: models.flatMap((one) => [{ name: `${one.name}: moved more by the change than by a rewording`, short: one.name, colour: colour(one), points: line(one, one.auc) }, { name: `${one.name}: cosine above ${Number((1 - found.level).toPrecision(6))}`, colour: colour(one), kind: "dashed", points: line(one, one.below) }]) }));
-    this.layers.replaceChildren(...found.layers.map((one) => chart({ title: `${one.name}: change ∝ n^−a by layer (0 keeps the word, 1 loses it as a mean does)`, width, height: 240, xlabel: "layer", ylabel: "a",
+    this.layers.replaceChildren(...found.layers.map((one) => chart({ title: `${one.name}: change ∝ n^e by layer (0 keeps the word, −1 loses it as a mean does)`, width, height: 240, xlabel: "layer", ylabel: "e",
       series: Object.entries(one.rates).map(([name, points], at) => ({ name, colour: ["#CC79A7", "#E69F00", "#56B4E9"][at], points })) })));
     const percent = (share) => `${(100 * share).toFixed(0)} %`;
     const within = (ends, shown = number) => (ends ? shown(ends[0]) + (ends[1] === null ? "" : ` [${shown(ends[1])}, ${shown(ends[2])}]`) : "–");

@@ -353,8 +353,8 @@ def equal_sentence(equal: Mapping[str, Any], light_texts: int) -> str:
         )
     return (
         f"both errors are equal at a threshold of {equal['threshold']:.10g}, where "
-        f"{percent(wrong)} of either kind are wrong (50 %: a coin toss), on {equal['texts']:,} "
-        f"texts.{depends if levels else ''}"
+        f"{percent(wrong)} of either kind are wrong (50 %: a coin toss), on "
+        f"{count(equal['texts'], 'text')}.{depends if levels else ''}"
     )
 
 

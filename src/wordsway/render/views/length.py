@@ -417,13 +417,13 @@ def _by_layer(model: ModelLength) -> Panel:
     for colour, name in enumerate(DRAWN, 3):
         some = [one for one in model.layers if one.read_out == name]
         if some:
-            ends = [(-one.exponent.value, -one.exponent.high, -one.exponent.low) for one in some]
+            ends = [(one.exponent.value, one.exponent.low, one.exponent.high) for one in some]
             curves.append(band(name, [one.layer for one in some], ends, colour=colour))
     last = max(one.layer for one in model.layers)
     return Panel(
-        f"{shortened(model.name, 30)}: change ∝ n^−a, by layer and read-out",
+        f"{shortened(model.name, 30)}: change ∝ n^e, by layer and read-out",
         curves,
-        [ReferenceLine("a mean of unrelated rows: a = 1", [0, last], [1.0, 1.0])],
+        [ReferenceLine("a mean of unrelated rows: e = −1", [0, last], [-1.0, -1.0])],
         x_label="layer",
-        y_label="a (0 keeps the word)",
+        y_label="e (0 keeps the word)",
     )
