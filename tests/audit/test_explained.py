@@ -82,7 +82,7 @@ def test_a_number_is_rounded_in_one_way() -> None:
     assert whole_percent(22.5) == "23 %"
     beside = [model("word overlap", rewording=one) for one in (0.0, 0.125)]
     said = verdict(model(rewording=0.0), beside)
-    assert "in none of 100 comparisons" in said and "baselines 0 to 12)" in said
+    assert "in none of 100 comparisons" in said and "baselines 0 to 12 of 100)" in said
 
 
 def test_no_threshold_is_better_than_accepting_everything() -> None:
