@@ -30,6 +30,6 @@ if __name__ == "__main__":
     curves = [
         curve(colour, label, found[found["map"] == name]) for name, (label, colour) in NAMES.items()
     ]
-    title = "Largest relative change by one word, d = 192"
+    title = "Largest relative change by the first word, d = 192"
     chart = Chart([Panel(title, curves, logarithmic=True)], shared_key=True)
     chart.save(DOCS / "random-maps.png")

@@ -311,7 +311,7 @@ def test_no_slope_comes_from_two_lengths() -> None:
     assert not [one for one in FIGURES["2-left"].findings(two) if "slope" in one.measured]
     chart: Any = FIGURES["2-left"].drawing(two)
     assert [curve.label for curve in chart.panels[0].curves] == [
-        "d = 192, attained",
+        "d = 192, first row, attained",
         "d = 192, any row, attained",
     ]
     assert [curve.dashed for curve in chart.panels[0].curves] == [False, True]
@@ -495,4 +495,4 @@ def test_curves_of_the_theory_come_from_the_registry() -> None:
     panel = chart.panels[0]
     assert panel.title == "RF · Gaussian texts" and panel.logarithmic
     assert panel.references[0].label.startswith("theory")
-    assert panel.curves[0].label.startswith("d = 192, attained: slope −0.50")
+    assert panel.curves[0].label.startswith("d = 192, first row, attained: slope −0.50")

@@ -180,8 +180,8 @@ def test_advice_names_a_higher_effort_and_counts_searches_of_one_group(tmp_path:
     for each, status in zip(records, (NOT_COMPARED, NOT_CONVERGED, NOT_COMPARED), strict=True):
         each.outputs["status"] = status
     said = shown(swept(tmp_path, records))
-    assert "1 of 3 searches did not converge at effort 4" in said and "effort = 4 in" not in said
-    assert "2 of 3 searches had one group of starts" in said
+    assert "3 of 3 searches did not converge at effort 4" in said and "effort = 4 in" not in said
+    assert "2 of these had one group of starts" in said
 
 
 def test_the_basis_of_certificates_and_the_rows_are_named(tmp_path: Path) -> None:

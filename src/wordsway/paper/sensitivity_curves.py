@@ -174,7 +174,7 @@ class SensitivityCurves(GridFigure):
         return (
             f"Mean attained S over {trials} trials, shaded ± 1 sd; logarithmic axes where a rate "
             "is claimed. Solid: the first row may change, as in the paper. Thin: the mean "
-            f"certified upper bound{outside}. {rows}{reviews_note(frame)}"
+            f"certified upper bound of the solid curves{outside}. {rows}{reviews_note(frame)}"
         )
 
     def note(self, data: pandas.DataFrame) -> str:
@@ -278,7 +278,7 @@ class SensitivityCurves(GridFigure):
             for positions, part in some.groupby("positions"):
                 slope = series_slope(part)
                 everywhere = positions == "all"
-                label = f"{name}, {'any row, ' if everywhere else ''}attained"
+                label = f"{name}, {'any' if everywhere else 'first'} row, attained"
                 if slope is not None and not everywhere:
                     label += f": slope {slope:.2f}"
                 curves.append(mean_curve(part, label, colour, dashed=everywhere))

@@ -266,7 +266,9 @@ def _ordered(axes: Axes) -> list[tuple[Any, str]]:
     pairs = [pair for pair in zip(handles, labels, strict=True) if pair[1] != CERTIFIED]
     pairs.sort(key=lambda pair: isinstance(pair[0], Line2D) and pair[0].get_marker() == "None")
     thin = Line2D([], [], color=GREY, linewidth=0.7)
-    return [*pairs, (thin, CERTIFIED)] if CERTIFIED in labels else pairs
+    dashed = any(isinstance(one, Line2D) and one.get_linestyle() == "--" for one, _ in pairs)
+    label = f"{CERTIFIED}, dashed as their curves" if dashed else CERTIFIED
+    return [*pairs, (thin, label)] if CERTIFIED in labels else pairs
 
 
 def _entries(panel: Panel) -> int:

@@ -76,18 +76,21 @@ def _named(result: Sweep) -> str:
     for name, spell in spelled.items():
         if name in cells and cells[name].nunique() == 1:
             parts.append(spell(_short(cells)[name].dropna().iloc[0]))
-    return ", ".join(parts)
+    return ", ".join(dict.fromkeys(parts))
 
 
 def _bases(cells: pandas.DataFrame) -> list[str]:
     """The bases of certificates, each with its number of cells and where they are."""
     bases = []
-    known = cells[cells["upper"].notna()] if "upper" in cells else cells
-    for basis, rows in known.groupby("certificate") if len(known) else ():
-        where = sorted(set(_short(rows)["map"])) if known["map"].nunique() > 1 else []
-        if "n" in rows:
-            where.append(f"n = {_span(rows['n'])}")
-        bases.append(f"{basis} in {count(len(rows), 'cell')} ({', '.join(where)})")
+    if cells.empty:
+        return bases
+    known = _short(cells[cells["upper"].notna()] if "upper" in cells else cells)
+    for basis, rows in known.groupby("certificate"):
+        where = []
+        for name, some in rows.groupby("map", sort=False):
+            place = [str(name)] if known["map"].nunique() > 1 else []
+            where.append(", ".join([*place, *([f"n = {_span(some['n'])}"] if "n" in some else [])]))
+        bases.append(f"{basis} in {count(len(rows), 'cell')} ({'; '.join(where)})")
     return bases
 
 
@@ -101,18 +104,16 @@ def _searches(result: Sweep) -> Iterator[b.Block]:
         return
     cells, certified = result.cells, bool(result.cells["upper"].notna().any())
     which = cells[not_converged(cells)]
-    compared = which[which["status"] != NOT_COMPARED]
-    alone, total = len(which) - len(compared), len(cells)
-    if len(compared):
-        used = float(compared["effort"].fillna(1.0).max()) if "effort" in cells else 1.0
-        effort = "effort = 4 in the grid"
-        said = not_converged_line(len(compared), total, effort, certified=certified, used=used)
-        yield b.soft(said)
+    alone = int((which["status"] == NOT_COMPARED).sum())
+    used = float(which["effort"].fillna(1.0).max()) if "effort" in cells else 1.0
+    effort = "effort = 4 in the grid"
+    yield b.soft(
+        not_converged_line(len(which), len(cells), effort, certified=certified, used=used)
+    )
     if alone:
         yield b.soft(
-            f"{alone:,} of {total:,} searches had one group of starts, as those of weights drawn "
-            "on demand have at effort 1: they cannot converge; the gap to the certified end says "
-            "more"
+            f"{alone:,} of these had one group of starts, as searches for weights drawn on demand "
+            "have at effort 1: they cannot converge; the gap to the certified end says more"
         )
 
 
