@@ -91,7 +91,7 @@ def test_vectors_are_recorded_for_other_projects(tmp_path: Path) -> None:
 
 
 def test_recorded_vectors_may_be_zero(tmp_path: Path) -> None:
-    file = tmp_path / "vectors.json"
+    file = tmp_path / "fixtures" / "vectors.json"
     vectors = {"": [0.0, 0.0], "one": [1.0, 0.0], "two": [0.0, 2.0]}
     testing.record_vectors(lambda texts: [vectors[text] for text in texts], list(vectors), file)
     testing.assert_same_vectors(lambda texts: [vectors[text] for text in texts], file)

@@ -206,6 +206,7 @@ def record_vectors(encoder: Any, texts: Sequence[str], path: str | Path) -> None
             for text, row in zip(texts, vectors.tolist(), strict=True)
         ],
     }
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
     with atomic(Path(path)) as partial:
         partial.write_text(json.dumps(document, ensure_ascii=False), "utf-8")
 

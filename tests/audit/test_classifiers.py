@@ -78,6 +78,8 @@ def test_a_gate_on_labels_fails_a_model_whose_label_never_changes(
     (line,) = found.gate
     assert "stays.notonly 0.000" in line
     assert "where not expected: notonly 20 of 20" in found.verdict(found[0])
+    (wrong,) = passed({"flips.notonly": 0.5, "flips.negation": 2}, found.models)
+    assert wrong.endswith("; notonly should not change the label: use stays.notonly")
 
 
 def test_edits_whose_label_is_not_as_expected_are_listed(table: Path, capsys: Any) -> None:

@@ -590,6 +590,11 @@ def passed(floors: Mapping[str, float], models: Sequence[ModelAudit]) -> Iterato
             said = f"{model.name}: {where} {score:.3f} ≥ {floor:g} ({count(score.texts, 'text')})"
             if where.startswith("stays") and model.only_label is not None:
                 said += f"; shows nothing: all texts and edits have label {model.only_label}"
+            level, _, kind = where.partition(".")
+            flip = model.flip(kind) if level in LABELS else None
+            if flip is not None and flip.should and level != f"{flip.should}s":
+                wanted = "change" if flip.should == "flip" else "not change"
+                said += f"; {kind} should {wanted} the label: use {flip.should}s.{kind}"
             yield said
 
 

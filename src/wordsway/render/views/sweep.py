@@ -107,9 +107,7 @@ def _searches(result: Sweep) -> Iterator[b.Block]:
     alone = int((which["status"] == NOT_COMPARED).sum())
     used = float(which["effort"].fillna(1.0).max()) if "effort" in cells else 1.0
     effort = "effort = 4 in the grid"
-    yield b.soft(
-        not_converged_line(len(which), len(cells), effort, certified=certified, used=used)
-    )
+    yield b.soft(not_converged_line(len(which), len(cells), effort, certified=certified, used=used))
     if alone:
         yield b.soft(
             f"{alone:,} of these had one group of starts, as searches for weights drawn on demand "
