@@ -81,7 +81,7 @@ def _named(result: Sweep) -> str:
 
 def _bases(cells: pandas.DataFrame) -> list[str]:
     """The bases of certificates, each with its number of cells and where they are."""
-    bases = []
+    bases: list[str] = []
     if cells.empty:
         return bases
     known = _short(cells[cells["upper"].notna()] if "upper" in cells else cells)
