@@ -47,7 +47,7 @@ REVIEWS = "".join(
 )
 FILES = {
     "modals.txt": "can\nmay\nmust\nnever\n",
-    "reviews.csv": f"review,stars\n{REVIEWS}",
+    "reviews.csv": f"review,sentiment\n{REVIEWS}",
     "labelled.csv": f"text,label\n{REVIEWS}",
     "pairs.csv": "a,b\nthe film was good,the film was bad\n",
     "articles.txt": REVIEWS.replace(",", " "),

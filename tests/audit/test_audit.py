@@ -180,7 +180,7 @@ def test_the_command(model: str, tmp_path: Path, capsys: Any) -> None:
     assert (tmp_path / "out" / "index.html").is_file()
     assert run([*base, "--fail-under", "all=1", "--fail-under", "antonyms=0"]) == 1
     said = capsys.readouterr()
-    assert "is below 1" in said.err and "≥ 1" not in said.err
+    assert "gate failed" in said.err and " < 1 " in said.err and "≥ 1" not in said.err
     assert "gate passed: " in said.err and "≥ 0" in said.err
     assert "Is the edit that preserves" in said.out
     assert run([*base, "--forecast"]) == 0

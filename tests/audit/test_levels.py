@@ -530,6 +530,15 @@ def test_when_no_threshold_works() -> None:
     assert separates(equal_error(*perfect), best_threshold(*perfect)) is None, "too few texts"
 
 
+def test_chance_seldom_looks_like_a_threshold_that_works() -> None:
+    """In 2.5 % of tables the interval ends below 1. That of one threshold, chosen on the same
+    texts, ended below 1 in 20 % of these.
+    """
+    draws = np.random.default_rng(0)
+    tables = [[[[one] for one in draws.random(150)] for _ in range(2)] for _ in range(150)]
+    assert sum(best_threshold(*one).sum_high < 1 for one in tables) <= 10
+
+
 def test_light_and_heavy_rewordings_are_told_apart_only_where_both_exist(tmp_path: Path) -> None:
     table = tmp_path / "light.csv"
     row = "The big shop is open.,The big store is open.,The big shop is shut."

@@ -208,10 +208,12 @@ def test_the_gate() -> None:
     model = replace(audit("a text").models[0], name="m", kinds=(score,))
     assert list(below(parse_gate(["negation=0.5"]), [model])) == []
     (line,) = below(parse_gate({"all": 0.6}), [model])
-    assert line == "m: small.negation 0.500 (0.095 to 0.905) is below 0.6 (2 texts)"
+    assert line == "gate failed: m: small.negation 0.500 (0.095 to 0.905) < 0.6 (2 texts)"
     assert list(below(parse_gate(["all=0.6", "negation=0.1"]), [model])) == []
     (line,) = below(parse_gate(["rewording.negation=0.5"]), [model])
-    assert line.startswith("m: rewording.negation has no texts, needs 0.5: use a level and a kind")
+    assert line.startswith(
+        "gate failed: m: rewording.negation has no texts, needs 0.5: use a level and a kind"
+    )
     (line,) = passed(parse_gate(["negation=0.5"]), [model])
     assert line == "m: small.negation 0.500 (0.095 to 0.905) ≥ 0.5 (2 texts)"
     assert list(passed(parse_gate(["negation=0.6", "rewording.negation=0"]), [model])) == []

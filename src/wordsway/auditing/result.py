@@ -571,16 +571,16 @@ def below(
         yield f"gate failed: {rows}; fix or remove them ({refused[0]})"
     for model, where, floor, score in _gated(floors, models):
         if score is None and where.startswith(LABELS) and not model.flips:
-            yield f"{model.name}: {where} needs {floor:g}, but it has no single label"
+            yield f"gate failed: {model.name}: {where} needs {floor:g}, but it has no single label"
         elif score is None:
             levels = ", ".join(model.levels)
             yield (
-                f"{model.name}: {where} has no texts, needs {floor:g}: use a level and a kind that "
-                f"have texts (levels: {levels}), or add texts with such edits"
+                f"gate failed: {model.name}: {where} has no texts, needs {floor:g}: use a level "
+                f"and a kind that have texts (levels: {levels}), or add texts with such edits"
             )
         elif score.score < floor:
             texts = count(score.texts, "text")
-            yield f"{model.name}: {where} {score:.3f} is below {floor:g} ({texts})"
+            yield f"gate failed: {model.name}: {where} {score:.3f} < {floor:g} ({texts})"
 
 
 def passed(floors: Mapping[str, float], models: Sequence[ModelAudit]) -> Iterator[str]:

@@ -333,7 +333,7 @@ def threshold_sentences(model: Mapping[str, Any]) -> str:
             *([equal_sentence(equal, light)] if equal else []),
             *([best_sentence(best)] if best else []),
             *([] if works else [NO_THRESHOLD[works]]),
-            *([strict_sentence(strict)] if strict else []),
+            *([strict_sentence(strict, works)] if strict else []),
         ]
     )
 
@@ -379,12 +379,13 @@ def best_sentence(best: Mapping[str, Any]) -> str:
     )
 
 
-def strict_sentence(strict: Mapping[str, Any]) -> str:
+def strict_sentence(strict: Mapping[str, Any], works: bool | None) -> str:
     """The strict threshold in words, from ``strict_threshold`` of a model's JSON."""
+    start = "For a cache, the" if works else "The"
     accepted = (strict[f"accepted_{name}"] for name in ("changes", "low", "high"))
     levels = _by_level(strict)
     return (
-        "The smallest threshold that accepts at most 5 % of these changes is "
+        f"{start} smallest threshold that accepts at most 5 % of these changes is "
         f"{strict['threshold']:.4g}: {percent(*accepted)} of changes accepted and "
         f"{percent(strict['rejected_rewordings'])} of rewordings rejected"
         f"{levels and f' ({levels.strip()})'}."

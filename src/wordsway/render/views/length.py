@@ -207,7 +207,7 @@ def _visibility(curve: LengthCurve, level: float) -> str:
         "lengths."
     )
     shares = f"changed texts with {above}: {_around_half(curve)}."
-    return shares + (interval if curve.texts >= FEW else "") + short
+    return shares + (short or (interval if curve.texts >= FEW else ""))
 
 
 def _around_half(curve: LengthCurve) -> str:
