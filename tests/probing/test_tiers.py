@@ -463,6 +463,8 @@ def test_the_headline_follows_from_the_request_alone(
 
 def test_ties_are_ties() -> None:
     assert rank_ranges([1.0, 1.0], [0.0, 0.0]) == [(1, 2), (1, 2)]
+    close = [0.01193530142840639, 0.011935301428406596]
+    assert rank_ranges(close, [0.0, 0.0]) == [(1, 2), (1, 2)], "rounding makes no rank"
     assert rank_ranges([2.0, 1.0], [0.1, 0.1]) == [(1, 1), (2, 2)]
     assert rank_ranges([2.0, 1.0], [0.5, 0.5]) == [(1, 2), (1, 2)]
     assert leaders([0.1, 0.3, 0.29], [0.01, 0.01, 0.01]) == [1, 2]

@@ -224,7 +224,9 @@ def test_a_scale_is_shown_where_colours_say_something():
     """Not for one word, nor where none stands out; its values differ as they are spelled."""
     words = words_of(SHORT)
     alone = replace(words, words=words.words[:1])
-    real = [replace(word.real, mean=0.9 + 0.001 * at) for at, word in enumerate(words.words)]
+    real = [
+        replace(word.real, mean=0.9 + 0.001 * at, words=()) for at, word in enumerate(words.words)
+    ]
     pairs = list(zip(words.words, real, strict=True))
     apart, same = (
         replace(
@@ -496,6 +498,24 @@ def test_another_first_word_of_another_tier_is_named():
     drawn = wording.words_data(other)["views"]
     assert said in drawn["mean-local"]["plain"][-1][0]
     assert "First by mean local" in drawn["real-words"]["plain"][-1][0]
+
+
+def test_means_over_the_same_random_words_are_compared_in_pairs():
+    """Their errors overlap and each draw agrees; other words draw by draw would not be paired."""
+    words = words_of(SHORT)
+    real = words.words[0].real
+    changes = tuple(change + 0.01 * real.error * at for at, change in enumerate(real.changes))
+    less = replace(real, mean=real.mean - 0.5 * real.error)
+    more = replace(real, changes=changes, words=tuple(map(str.title, real.words)))
+    same = replace(words, words=tuple(map(_with, words.words[:2], (less, more))))
+    assert ranks(same) == ["2", "1"] and headline(same).names == ((words.words[1].word, 1),)
+    other = replace(more, words=more.words[::-1])
+    apart = replace(words, words=tuple(map(_with, words.words[:2], (less, other))))
+    assert ranks(apart) == ["1–2", "1–2"] and "no word stands out" in headline(apart).text
+
+
+def _with(word, real):
+    return replace(word, real=real)
 
 
 def test_a_mean_says_over_how_many_words_it_is():

@@ -150,13 +150,41 @@ def headline_tier(
 
 #: Standard errors of a difference beyond which two values are distinguished.
 APART = 2.0
+#: Values that differ by a smaller relative amount are equal but for rounding.
+ROUNDING = 1e-9
 
 
 Numbers = Sequence[float]
+#: Standard errors of values, or a matrix with those of their differences.
+Errors = Numbers | np.ndarray
+
+
+def difference_errors(
+    errors: Numbers, draws: Sequence[tuple[Sequence[str], Numbers]]
+) -> np.ndarray:
+    """The standard error of the difference of each two means; ``draws`` are the names and values
+    that each is the mean of. Those of means over the same names are paired.
+
+    >>> one, two = (("a", "b"), [1.0, 3.0]), (("a", "b"), [2.0, 4.0])
+    >>> difference_errors([1.0, 1.0], [one, two]).tolist()
+    [[0.0, 0.0], [0.0, 0.0]]
+    """
+    e = np.asarray(errors, dtype=float)
+    found = np.hypot(e[None, :], e[:, None])
+    places: dict[tuple[str, ...], list[int]] = {}
+    for place, (names, _) in enumerate(draws):
+        places.setdefault(tuple(name.lower() for name in names), []).append(place)
+    for names, same in places.items():
+        if len(names) > 1 and len(same) > 1:
+            with np.errstate(invalid="ignore"):  # infinite values: NaN, a tie
+                C = np.cov([draws[place][1] for place in same]) / len(names)
+            variance = np.diag(C)[None, :] + np.diag(C)[:, None] - 2 * C
+            found[np.ix_(same, same)] = np.sqrt(variance.clip(0))
+    return found
 
 
 def rank_ranges(
-    values: Numbers, errors: Numbers, then: tuple[Numbers, Numbers] | None = None
+    values: Numbers, errors: Errors, then: tuple[Numbers, Errors] | None = None
 ) -> list[tuple[int, int]]:
     """For each value the first and the last rank, counted from 1, that it may have.
 
@@ -175,16 +203,17 @@ def rank_ranges(
     return [(int(a) + 1, len(gap) - int(b)) for a, b in zip(above, below, strict=True)]
 
 
-def _apart(values: Numbers, errors: Numbers) -> tuple[np.ndarray, np.ndarray]:
+def _apart(values: Numbers, errors: Errors) -> tuple[np.ndarray, np.ndarray]:
     """The difference of each two values, and its sign; 0 where they are not distinguished."""
     v, e = np.asarray(values, dtype=float), np.asarray(errors, dtype=float)
-    with np.errstate(invalid="ignore"):  # two infinite values have the gap NaN: a tie
-        gap = v[None, :] - v[:, None]
-    apart = np.abs(gap) > APART * np.hypot(e[None, :], e[:, None])
+    equal = np.isclose(v[None, :], v[:, None], rtol=ROUNDING, atol=0)
+    with np.errstate(invalid="ignore"):  # two infinite values differ by NaN
+        gap = np.where(equal, 0.0, v[None, :] - v[:, None])
+    apart = np.abs(gap) > APART * (e if e.ndim > 1 else np.hypot(e[None, :], e[:, None]))
     return gap, np.where(apart, np.sign(gap), 0)
 
 
-def leaders(values: Sequence[float], errors: Sequence[float]) -> list[int]:
+def leaders(values: Numbers, errors: Errors) -> list[int]:
     """Those that may be the largest, the largest value first; all of them: nothing stands out.
 
     >>> leaders([3.0, 1.0, 2.9], [0.1, 0.1, 0.1])

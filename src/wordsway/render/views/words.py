@@ -12,7 +12,7 @@ import numpy as np
 from wordsway.core.format import format_bytes, format_seconds
 from wordsway.probing.results import Words, WordSway
 from wordsway.probing.targets import named, sized
-from wordsway.probing.tiers import TIERS, leaders, rank_ranges
+from wordsway.probing.tiers import TIERS, Errors, difference_errors, leaders, rank_ranges
 from wordsway.render import blocks as b
 from wordsway.render.numbers import digits, number, percent, spread
 from wordsway.render.views.common import model_name, provenance
@@ -288,9 +288,24 @@ def _ranges(words: Words) -> list[tuple[int, int]]:
     known = [word for word in words.words if words.rank_score(word) is not None]
     if not known:
         return []
-    values, errors = zip(*(_known(words.rank_score(word)) for word in known), strict=True)
-    then, their_errors = zip(*(_known(word.score(words.tier)) for word in known), strict=True)
-    return rank_ranges(values, errors, (then, their_errors))
+    own = _measured(words, known)
+    return rank_ranges(*_flipped(known), own) if words.by_flips else rank_ranges(*own)
+
+
+def _measured(words: Words, known: Sequence[WordSway]) -> tuple[list[float], Errors]:
+    """The numbers of the tier and their errors; of means over draws those of their differences."""
+    pairs = [_known(word.score(words.tier)) for word in known]
+    values, errors = [value for value, _ in pairs], [error for _, error in pairs]
+    if words.tier != "real-words":
+        return values, errors
+    draws = [(word.real.words, word.real.changes) for word in known if word.real is not None]
+    return values, difference_errors(errors, draws)
+
+
+def _flipped(known: Sequence[WordSway]) -> tuple[list[float], Errors]:
+    """The shares of random words that flip the label, and their errors."""
+    shares = [_known(word.real.flip_share) for word in known if word.real is not None]
+    return [value for value, _ in shares], [error for _, error in shares]
 
 
 def ranks(words: Words) -> list[str]:
@@ -353,8 +368,8 @@ def headline(words: Words) -> Headline:
     where, by = target_name(words), TIERS[words.tier].title
     if not scored:
         return Headline((), f"{by}: no word was measured at {where}")
-    pairs = [_known(words.rank_score(word)) for word in scored]
-    first = leaders([value for value, _ in pairs], [error for _, error in pairs])
+    pairs = [_known(word.score(words.tier)) for word in scored]
+    first = leaders(*(_flipped(scored) if words.by_flips else _measured(words, scored)))
     names = tuple((scored[at].word, scored[at].index) for at in first[:NAMED])
     if words.by_flips:
         return _flips_headline(words, [scored[at] for at in first], len(scored))
