@@ -8,9 +8,12 @@ import numpy as np
 import pytest
 
 import wordsway as ws
+from pages import printed
 from wordsway.core.errors import InputError
 from wordsway.models.encoders import PairScorer
 from wordsway.models.probe import Probe
+from wordsway.render.terminal import panel
+from wordsway.render.views.words import notes
 
 TEXT = "The drug is not safe for Children."
 
@@ -65,6 +68,31 @@ def test_words_in_a_place_are_ranked_by_what_they_change() -> None:
     ]
     assert [swap.change for swap in found.swaps] == pytest.approx(sorted(expected, reverse=True))
     assert found.exhaustive and found.worst is None
+
+
+def bag(texts: list[str]) -> list[list[float]]:
+    """A classifier that counts five words and has seen no others."""
+    weights = {"good": 0.2, "kind": 0.1, "not": -0.3, "slow": -0.1, "rude": -0.3}
+    shares = [0.5 + sum(weights.get(word, 0) for word in text.split()) / 4 for text in texts]
+    return [[1 - share, share] for share in shares]
+
+
+def test_words_that_a_model_has_not_seen_are_one_answer() -> None:
+    """All random words have the same effect, that of removing the word: this is no statement about
+    words of the user's data, and an alphabetical list of them none about words at all.
+    """
+    found = ws.words("the waiter was kind.", bag, target="logits")
+    (said,) = (note for note in notes(found) if "the same change" in note)
+    assert said.startswith("in 4 of 4 places most random words") and "swap --among" in said
+    assert not [note for note in notes(ws.words("Children.", letters)) if "the same" in note]
+    swaps = ws.swap("the waiter was kind", "kind", bag, target="logits")
+    effects = [(swap.change, swap.margin) for swap in swaps]
+    assert len(set(effects)) == len(effects) <= 6
+    assert len(swaps.swaps) + sum(swap.others for swap in swaps) == swaps.evaluated
+    (most,) = (swap for swap in swaps if swap.others > 1000)
+    assert f"{most.word} and {most.others:,} others" in printed(panel(swaps), 100)
+    mine = ws.swap("the waiter was kind", "kind", bag, target="logits", among=["a", "b", "rude"])
+    assert [(one.word, one.others) for one in mine] == [("rude", 0), ("a", 0), ("b", 0)]
 
 
 def test_words_of_wordnet_are_drawn_by_seed() -> None:

@@ -123,8 +123,14 @@ def swap_by_vectors(
     names = fit if mine is not None else fit[:tried]
     base, (outcomes,) = _outcomes(box, name, [place], [names], progress)
     label, probability = _predicted(base)
-    order = order_of(names, dict(enumerate(outcomes)), request.flip)
-    shown = [(names[at], outcomes[at]) for at in order[: request.top]]
+    groups: dict[object, list[int]] = {}  # words of equal effect, such as unknown ones
+    for at in order_of(names, dict(enumerate(outcomes)), request.flip):
+        effect = (outcomes[at].change, outcomes[at].margin)
+        groups.setdefault(at if mine is not None else effect, []).append(at)
+    shown = [
+        (names[same[0]], outcomes[same[0]], len(same) - 1)
+        for same in islice(groups.values(), request.top)
+    ]
     known = {*fit, own.text, own.text.lower()}
     return Swaps(
         text=text,
@@ -132,8 +138,8 @@ def swap_by_vectors(
         word=own.text,
         target=name,
         swaps=tuple(
-            Swap(name, one.change, -1, *_predicted(one.logits, one.label), one.margin)
-            for name, one in shown
+            Swap(name, one.change, -1, *_predicted(one.logits, one.label), one.margin, others=more)
+            for name, one, more in shown
         ),
         candidates=len(fit),
         evaluated=len(names),

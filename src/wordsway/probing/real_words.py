@@ -14,6 +14,7 @@ Punctuation marks are replaced by others: a word there would join its neighbour.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -56,6 +57,12 @@ class RealWords:
     margin_error: float | None = None
     changes: tuple[float, ...] = field(default=(), repr=False)
     words: tuple[str, ...] = field(default=(), repr=False)
+
+    @property
+    def mostly_equal(self) -> bool:
+        """Whether three quarters of four or more words cause exactly the same change."""
+        count = len(self.changes)
+        return count >= 4 and 4 * max(Counter(self.changes).values()) >= 3 * count
 
     @property
     def flip_share(self) -> tuple[float, float] | None:

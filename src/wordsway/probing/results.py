@@ -27,7 +27,8 @@ class Swap:
     label before, and ``margin`` its logit minus the largest other one: negative where it flips.
     ``plausibility`` is the probability of the word in that place where a language model decided
     which words are likely (`wordsway.probing.plausible`), ``pieces`` the number of tokens that the
-    word is made of.
+    word is made of. ``others`` counts further words with exactly the same effect, which are not
+    listed (only of an encoder that only returns vectors, and not of the user's own list).
     """
 
     word: str
@@ -38,6 +39,7 @@ class Swap:
     margin: float | None = None
     plausibility: float | None = None
     pieces: int = 1
+    others: int = 0
 
 
 @dataclass(frozen=True)

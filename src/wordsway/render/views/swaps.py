@@ -86,7 +86,7 @@ def _counts(swaps: Swaps) -> str:
 def _table(swaps: Swaps) -> b.Table:
     top = max(swaps.worst or 0.0, largest([swap.change for swap in swaps.swaps]))
     columns = [
-        b.Column("word", "text", cell=lambda swap: swap.word),
+        b.Column("word", "text", cell=_spelled),
         b.Column("change", cell=lambda swap: number(swap.change)),
         b.Column("", "bar", cell=lambda swap: b.Bar(swap.change, top)),
     ]
@@ -125,6 +125,12 @@ def _table(swaps: Swaps) -> b.Table:
     return replace(table, rows=[*table.rows, row])
 
 
+def _spelled(swap: Swap) -> str:
+    """The word, with the number of words of exactly the same effect."""
+    more = f" and {swap.others:,} other{'s' * (swap.others > 1)}" if swap.others else ""
+    return swap.word + more
+
+
 def _probability(swap: Swap) -> str:
     return "–" if swap.probability is None else f"{swap.probability:.3f}"
 
@@ -146,7 +152,7 @@ def _bars(swaps: Swaps) -> b.Bars:
         lines = [(swaps.worst, f"worst Δ found, {number(swaps.worst)}", "--")]
     return b.Bars(
         f"{sentence}\n{model_name(swaps.model)}, {swaps.candidates:,} candidates",
-        [swap.word for swap in swaps.swaps],
+        [_spelled(swap) for swap in swaps.swaps],
         [b.BarColumn(label, [swap.change for swap in swaps.swaps])],
         lines=lines,
     )

@@ -532,6 +532,13 @@ def notes(words: Words) -> list[str]:
         if words.tier == "real-words" and words.tier in words.tiers and not words.by_flips:
             tried = sum(word.real.draws for word in words.words if word.real is not None)
             found.append(f"none of {tried:,} random words ({_draws(words)} per place) flips it")
+    real = [word.real for word in words.words if word.real and any(map(str.isalnum, word.word))]
+    if same := sum(one.mostly_equal for one in real):
+        found.append(
+            f"in {same} of {len(real)} places most random words cause exactly the same change: "
+            "they are probably not in the model's vocabulary, so these numbers measure removing "
+            "the word; use swap --among with words of your data"
+        )
     joined = [
         f"“{word.word}” ({word.joined} words)"
         for word in words.words

@@ -50,7 +50,7 @@ export class WordCard {
 
   // Words in the place of this one with their changes; `choose(word)` where they can be clicked.
   drawWords(title, remark, swaps, choose = null, top = widest(swaps)) {
-    const cells = (one) => [h("span", { class: "name" }, h("bdi", {}, one.word)), h("span", { class: "track" }, h("span", { class: "bar", style: { width: `${(100 * one.change) / top}%` } })), h("span", { class: "num" }, number(one.change))];
+    const cells = (one) => [h("span", { class: "name" }, h("bdi", {}, one.word), one.others ? ` and ${one.others.toLocaleString("en")} more` : ""), h("span", { class: "track" }, h("span", { class: "bar", style: { width: `${(100 * one.change) / top}%` } })), h("span", { class: "num" }, number(one.change))];
     const rows = swaps.map((one) => h("li", {}, choose
       ? h("button", { type: "button", class: "swap", "data-swap": one.word, "aria-label": `Compare with ${one.word}, change ${number(one.change)}`, onclick: () => choose(one.word) }, cells(one))
       : h("div", { class: "swap" }, cells(one))));
