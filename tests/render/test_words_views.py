@@ -465,7 +465,9 @@ def test_a_small_direction_is_not_called_the_worst_change():
     assert "worst small change" in fragment(quick) and "worst Δ" not in fragment(quick)
     assert "worst Δ found" in fragment(searched)
     said = [wording.tier_numbers(one, one.words[0])["at reach 1"] for one in (quick, searched)]
-    assert said[0].startswith("not searched (--tier curve searches)") and "at least" not in said[0]
+    assert said[0].startswith(
+        "not searched (--tier curve searches); a Δ of reach 1 in that direction"
+    )
     assert said[1].startswith("at least") and said[1].endswith("(found)")
 
 
@@ -512,6 +514,34 @@ def test_means_over_the_same_random_words_are_compared_in_pairs():
     other = replace(more, words=more.words[::-1])
     apart = replace(words, words=tuple(map(_with, words.words[:2], (less, other))))
     assert ranks(apart) == ["1–2", "1–2"] and "no word stands out" in headline(apart).text
+
+
+def test_the_numbers_of_a_word_are_of_the_random_words_that_were_drawn():
+    words = words_of(SHORT)
+    real = words.words[0].real
+    said = wording.tier_numbers(words, words.words[0])["real words"]
+    assert "one in ten at or above" in said and f"largest of these by “{real.worst_word}”" in said
+    equal = _with(words.words[0], replace(real, mean=0.1923, changes=(0.1923, 0.19230000001) * 4))
+    assert wording.tier_numbers(words, equal)["real words"] == "0.1923 for each of 8 words"
+    assert "per unit of change" in wording.tier_numbers(words, equal)["local"]
+
+
+def test_details_are_those_of_the_tiers_that_ran():
+    """A function has neither gradients nor layers nor tokens."""
+    words = words_of(SHORT)
+    gradients = {"reach", "Δ is added to", "weight of rows"}
+    assert gradients <= {*wording.facts(words)} and "tokens" in wording.meaning(words)
+    box = replace(words, tiers=("real-words",), target="pooled", layers=0, layer=0)
+    found = wording.facts(box)
+    assert not gradients & {*found} and found["passes and draws"] == "8 real words per place"
+    assert "tokens" not in found["words"]
+    assert "as many characters replaces" in wording.meaning(box)
+    assert (
+        "real words" not in wording.facts(replace(words, tiers=("mean-local",)))["passes and draws"]
+    )
+    document = page(words)
+    assert "<h1>How far does each word move the model?</h1>" in document
+    assert "Largest changes found (of $" in document and "Random words in its" not in document
 
 
 def _with(word, real):

@@ -71,7 +71,7 @@ def words_view(words: Words) -> b.ResultView:
         *(["converged"] if words.status == "converged" else []),
     ]
     return b.ResultView(
-        "Word sensitivity",
+        "How far does each word move the model?",
         [*blocks, b.source(" · ".join(how))],
         facts(words),
         lambda: _picture(words),
@@ -448,6 +448,8 @@ def interval(pair: tuple[float, float] | None) -> str:
 def meaning(words: Words) -> str:
     """What the numbers mean, for a reader who has not read the paper."""
     text = TIERS[words.tier].meaning.format(target=target_name(words), size=sized(words.target))
+    if not words.layers:  # a function, without tokens
+        text = text.replace("as many tokens", "as many characters")
     text = text[0].upper() + text[1:]
     if words.tier == "real-words":
         text += f" ({_draws(words)} per place)"
@@ -479,8 +481,10 @@ def tier_numbers(words: Words, word: WordSway) -> dict[str, str]:
     real = word.real
     if real is not None:
         lines[tier_title(words, "real-words")] = (
-            f"{interval((real.mean, real.error))} on average over {real.draws} words; "
-            f"one in ten above {number(real.q90)}; largest by “{real.worst_word}”: "
+            f"{number(real.mean)} for each of {real.draws} words"
+            if real.draws > 1 and len({number(change) for change in real.changes}) == 1
+            else f"{interval((real.mean, real.error))} on average over {real.draws} words; "
+            f"one in ten at or above {number(real.q90)}; largest of these by “{real.worst_word}”: "
             f"{number(real.worst)}"
         )
         if real.flips is not None:
@@ -492,13 +496,12 @@ def tier_numbers(words: Words, word: WordSway) -> dict[str, str]:
         lines["mean local"] = interval(word.score("mean-local"))
     if word.local is not None:
         loose = "" if word.local_converged else ", not converged"
-        lines["local"] = f"{number(word.local)}, the worst small change{loose}"
+        unit = "per unit of change, for small changes in the worst direction"
+        lines["local"] = f"{number(word.local)} {unit}{loose}"
     if word.sensitivity is not None:
-        one = f"not searched (--tier curve searches); one {moved_by(word.curve)}"
-        found = f"at least {number(word.sensitivity)} (found)"
-        lines[f"at reach {words.reach:g}"] = (
-            found if word.curve else f"{one}: {number(word.sensitivity)}"
-        )
+        reach, found = f"reach {words.reach:g}", number(word.sensitivity)
+        one = f"not searched (--tier curve searches); a Δ of {reach} in that direction: {found}"
+        lines[f"at {reach}"] = f"at least {found} (found)" if word.curve else one
     if word.upper is not None:
         lines["at any reach"] = f"at most {number(word.upper)} (certified)"
     listed = ", ".join(words.tokens[row] for row in word.rows if row < len(words.tokens))
@@ -564,17 +567,22 @@ def notes(words: Words) -> list[str]:
 def facts(words: Words) -> dict[str, str]:
     """Where the numbers come from: everything needed to get them again."""
     rows = {"frobenius": "by their norm (‖·‖_F)", "rows": "equal, each relative to itself"}
+    small = any(tier != "real-words" for tier in words.tiers)
+    draws = [f"{words.passes} backward passes"] if small else []
+    draws += [f"{words.draws} real words per place"] if "real-words" in words.tiers else []
+    own = {"passes and draws": ", ".join(draws)} if draws else {}
+    own |= {"weight of rows": rows[words.scaling]} if words.layers else {}
+    tokens = f", in {len(words.tokens)} tokens" if words.layers else ""
+    if small:
+        own["reach"] = f"ρ = {words.reach:g} of the root mean square length of the word's rows"
+        own["Δ is added to"] = words.at
     return provenance(
         words,
         {
             "target": target_name(words),
             "tiers": ", ".join(TIERS[tier].title for tier in words.tiers),
-            "passes and draws": f"{words.passes} backward passes, {words.draws} real words per "
-            "place",
-            "weight of rows": rows[words.scaling],
-            "reach": f"ρ = {words.reach:g} of the root mean square length of the word's rows",
-            "Δ is added to": words.at,
-            "words": f"{len(words.words)}, in {len(words.tokens)} tokens",
+            **own,
+            "words": f"{len(words.words)}{tokens}",
             "status": words.status,
         },
     )

@@ -20,8 +20,8 @@ class SavedCard extends WordCard {
     const top = widest([random, ...swaps.map((one) => one.swaps)].flat());
     const list = (title, remark, words) => this.drawWords(title, remark, words.slice(0, LISTED), null, top);
     this.real.replaceChildren(
-      ...swaps.flatMap((one) => list("Real words in its place", `${one.evaluated.toLocaleString("en")} of ${one.candidates.toLocaleString("en")} candidates were evaluated; these change ${one.target} most.`, one.swaps)),
-      ...(random.length ? list("Random words in its place", `The largest of ${word.real.draws} changes by random real words.`, random) : []));
+      ...swaps.flatMap((one) => list(`Largest changes found (of ${one.evaluated.toLocaleString("en")} words searched)`, `${one.evaluated.toLocaleString("en")} of ${one.candidates.toLocaleString("en")} candidates were evaluated; these change ${one.target} most.`, one.swaps)),
+      ...(random.length ? list("Random words", `The largest of ${word.real.draws} changes by random real words.`, random) : []));
     this.chosen?.(word.index);
   }
 }
