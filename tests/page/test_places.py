@@ -98,6 +98,10 @@ def test_theory_draws_itself_and_is_kept(tab):
     assert "6 of them computed now" in tab.locator(".status").inner_text()
     assert tab.locator(".plotted circle").count() == 6
     assert tab.locator(".plotted .band").count() == 2
+    assert tab.locator(".plotted figcaption + svg .line.dotted").count() == 1
+    (dotted,) = tab.locator(".keys li:has(.dotted)").all_inner_texts()
+    assert dotted == "RAF (softmax): mean of the points, for comparison"
+    assert tab.locator(".keys li:has(.dashed)").inner_text().startswith("RF: theory, ")
     assert tab.locator(".claims tbody tr").count() == 2
     tab.locator("svg.chart").first.focus()
     tab.keyboard.press("ArrowRight")

@@ -87,7 +87,7 @@ class TheoryCurve:
 
 def constant() -> TheoryCurve:
     """S stays away from 0, Ω(1): no curve of a theory, the mean of the measured S."""
-    return TheoryCurve("constant, at the mean", lambda n: 1.0, anchor="mean")
+    return TheoryCurve("mean of the points, for comparison", lambda n: 1.0, anchor="mean")
 
 
 def falling() -> TheoryCurve:

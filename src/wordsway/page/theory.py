@@ -147,7 +147,9 @@ def series(requests: list[Request], store: Store, trials: int) -> list[dict[str,
                 one["trials"].append(len(lower))
         means = dict(zip(one["n"], one["mean"], strict=True))
         lines = theory_curves(some[-1].map, some[-1].d, means, **some[-1].settings)
-        one["references"] = [{"name": line.label, "x": line.x, "y": line.y} for line in lines]
+        one["references"] = [
+            {"name": line.label, "x": line.x, "y": line.y, "style": line.style} for line in lines
+        ]
         found.append(one)
     return found
 
@@ -200,7 +202,13 @@ def theory_file(asked: dict[str, Any], state: WorkerState) -> Iterator[dict[str,
                 Curve(one["name"], one["n"], one["mean"], one["sd"], one["upper"], one["colour"])
             )
             lines += [
-                ReferenceLine(f"{one['name']}: {line['name']}", line["x"], line["y"], one["colour"])
+                ReferenceLine(
+                    f"{one['name']}: {line['name']}",
+                    line["x"],
+                    line["y"],
+                    one["colour"],
+                    line["style"],
+                )
                 for line in one["references"]
             ]
     if not curves:

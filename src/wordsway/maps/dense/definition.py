@@ -336,7 +336,12 @@ def _rf_references(
     label = "theory, (1 + √(2/n))/√n" if k is None else "theory, (1 + √(2d/k))/√n"
     return [
         TheoryCurve(label, lambda n: wide_relu_rf(n, d, k), dash="--"),
-        TheoryCurve("infinite width, typical Δ", lambda n: infinite_width(round(n)), smooth=False),
+        TheoryCurve(
+            "infinite width, typical Δ",
+            lambda n: infinite_width(round(n)),
+            smooth=False,
+            dash="-.",
+        ),
     ]
 
 
@@ -350,6 +355,7 @@ def _drf_references(
             f"L = {depth}, infinite width",
             lambda n: infinite_width(round(n), depth=depth),
             smooth=False,
+            dash="-.",
         )
     ]
 

@@ -110,7 +110,7 @@ class Place {
     const shown = this.series.filter((one) => one.n.length);
     const lines = shown.flatMap((one) => [
       { name: `${one.name}: found; shaded up to the certified bound`, short: one.name, colour: one.colour, points: one.n.map((n, at) => [n, one.mean[at]]), sd: one.sd, upper: one.upper },
-      ...one.references.map((line, at) => ({ name: `${one.name}: ${line.name}`, colour: one.colour, kind: at ? "dotted" : "dashed", dots: false, points: line.x.map((x, place) => [x, line.y[place]]) })),
+      ...one.references.map((line) => ({ name: `${one.name}: ${line.name}`, colour: one.colour, kind: { "--": "dashed", "-.": "dashdot" }[line.style] ?? "dotted", dots: false, points: line.x.map((x, place) => [x, line.y[place]]) })),
     ]);
     this.result.hidden = false;
     if (!lines.length) { this.plot.replaceChildren(h("p", { class: "soft waiting" }, "Computing the first result…")); return; }
