@@ -8,7 +8,7 @@ import shlex
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import parse_qs, quote, urlsplit
 
 import pytest
 import torch
@@ -84,6 +84,31 @@ def test_the_text_is_carried_to_other_pages(tab, small_model):
         tab.wait_for_selector(f"html[data-ready={name.lower()}]")
         if name != "Theory":
             assert tab.locator("textarea").first.input_value() == TEXT
+
+
+@pytest.mark.slow
+def test_a_typed_text_and_the_chosen_word_are_carried_to_other_pages(tab):
+    """On Words a place of the list, in addresses and on Attention the number of the word."""
+    text = "the ฉันรักเธอ film was good"
+    tab.goto(f"/words?text={quote(text)}")
+    tab.wait_for_selector(".result[data-state=done]")
+    tab.click(".w >> text=film")
+    tab.wait_for_selector(".swaps li")
+    chosen = parse_qs(urlsplit(tab.url).query)["word"]
+    tab.click("nav a >> text=Attention")
+    tab.wait_for_selector(".result[data-state=done]")
+    assert parse_qs(urlsplit(tab.url).query)["word"] == chosen
+    assert "“film”" in tab.locator(".headline").inner_text()
+    tab.select_option("select[aria-label=Word]", label="good (4)")
+    tab.wait_for_selector(".headline >> text=“good”")
+    tab.click("nav a >> text=Words")
+    tab.wait_for_selector(".chosen h2 >> text=good")
+    for name in ("Attention", "Words"):
+        tab.fill("textarea >> nth=0", f"typed on another page than {name}")
+        tab.click(f"nav a >> text={name}")
+        tab.wait_for_selector(".result[data-state=done]")
+        query = parse_qs(urlsplit(tab.url).query)
+        assert query["text"] == [f"typed on another page than {name}"] and "word" not in query
 
 
 @pytest.mark.slow

@@ -1,5 +1,5 @@
 // Attention before and after a Δ along the attracting direction; a slider sets its length.
-import { asked, field, h, lastText, number, option, remember } from "./dom.js";
+import { asked, field, h, keep, last, number, option, remember } from "./dom.js";
 import { get } from "./stream.js";
 import { chart } from "./chart.js";
 import { Matrix } from "./matrix.js";
@@ -14,7 +14,7 @@ export async function open(main) {
 
 class Place {
   constructor(main, known, given) {
-    this.state = { text: lastText(), word: "", ...USUAL, ...given };
+    this.state = { word: "", ...USUAL, ...(given.text ? {} : last()), ...given };
     this.status = new Status(() => this.measure(false));
     this.after = new Map();
     this.build(main, known);
@@ -22,7 +22,7 @@ class Place {
 
   build(main, known) {
     const state = this.state;
-    this.text = h("textarea", { rows: 2, maxlength: known.text, "aria-label": "Text", spellcheck: "false", dir: "auto", value: state.text });
+    this.text = h("textarea", { rows: 2, maxlength: known.text, "aria-label": "Text", spellcheck: "false", dir: "auto", value: state.text, oninput: () => keep(this.text.value) });
     const models = known.models.some((one) => one.name === state.model) ? known.models : [...known.models, { name: state.model, here: true }];
     this.model = h("select", { "aria-label": "Model" }, models.map((one) => option(one.name, one.here ? one.name : `${one.name} (downloads ${Math.round(one.bytes / 1e6)} MB)`, state.model)));
     this.word = h("select", { "aria-label": "Word", onchange: () => this.measure() }, option("", "the last word", ""));

@@ -1,5 +1,5 @@
 // Words: how far each word moves the model; tiers appear as they are measured.
-import { asked, field, h, lastText, numeric, option, plural, remember } from "./dom.js";
+import { asked, field, h, keep, last, numeric, option, plural, remember } from "./dom.js";
 import { HeatMap } from "./heat.js";
 import { get } from "./stream.js";
 import { Status } from "./status.js";
@@ -28,7 +28,7 @@ class Place extends HeatMap {
     super(panel);
     panel.place = this;
     this.status = new Status(() => this.measure(false));
-    this.state = { ...USUAL, ...given };
+    this.state = { ...USUAL, ...(given.text ? {} : last()), ...given };
     if (!ALL.split(",").includes(this.state.colour)) this.state.colour = "";
     this.chosenTier = this.state.colour;
     this.build(main, known);
@@ -36,9 +36,9 @@ class Place extends HeatMap {
 
   build(main, known) {
     const state = this.state;
-    const area = (value, label, rows) => h("textarea", { rows, maxlength: known.text, "aria-label": label, spellcheck: "false", value: value ?? "", dir: "auto",
+    const area = (value, label, rows) => h("textarea", { rows, maxlength: known.text, "aria-label": label, spellcheck: "false", value: value ?? "", dir: "auto", oninput: () => keep(this.text.value),
       onkeydown: (event) => { if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) this.form.requestSubmit(); } });
-    this.text = area(state.text ?? lastText(), "Text", 3);
+    this.text = area(state.text, "Text", 3);
     this.other = area(state.other, "Second text", 3);
     this.second = h("div", { class: "field wide", hidden: !state.other }, h("span", {}, "Second text"), this.other);
     const models = known.models.some((one) => one.name === state.model) ? known.models : [...known.models, { name: state.model, here: true }];
@@ -110,7 +110,8 @@ class Place extends HeatMap {
     if (await this.status.follow("/api/words", this.body(), (event) => this.receive(event), this.result, (error) => this.failed(error))) {
       const seconds = this.texts[0].result.seconds;
       this.status.done(`${plural(this.texts[0].result.words.length, "word")}, ${this.texts[0].result.tiers.length === 1 ? "one tier" : `${this.texts[0].result.tiers.length} tiers`}, ${seconds.toFixed(1)} s`);
-      if (this.state.word !== "" && this.state.word !== undefined && this.texts[0].result.words[this.state.word]) this.choose(Number(this.state.word), 0);
+      const place = this.texts[0].result.words.findIndex((word) => String(word.index) === this.state.word);
+      if (place >= 0) this.choose(place, 0);
     }
   }
 
@@ -163,7 +164,7 @@ class Place extends HeatMap {
   }
 
   choose(place, which) {
-    if (which === 0 && this.texts[0]) { this.state.word = String(place); this.save(); }
+    if (which === 0 && this.texts[0]) { this.state.word = String(this.texts[0].result.words[place].index); this.save(); }
     super.choose(place, which);
   }
 

@@ -81,8 +81,13 @@ function store() {
   try { return sessionStorage; } catch { return null; }
 }
 
-// The text last measured in this tab, on any page.
-export const lastText = () => store()?.getItem("text") ?? "I love her much";
+// The text last typed in this browser tab and its chosen word, on any page.
+export const last = () => ({ text: store()?.getItem("text") || "I love her much", word: store()?.getItem("word") ?? "" });
+
+export function keep(text, word = "") {
+  store()?.setItem("text", text);
+  store()?.setItem("word", word);
+}
 
 // The address holds the state, so that it can be shared and reloaded.
 export function address(values) {
@@ -95,7 +100,7 @@ export function address(values) {
 
 // Values that are the usual ones are left out.
 export function remember(values, push = false, usual = {}) {
-  if (values.text) store()?.setItem("text", values.text);
+  if (values.text) keep(values.text, values.word);
   const url = address(Object.fromEntries(Object.entries(values).map(([name, value]) => [name, value === usual[name] ? "" : value])));
   if (url !== location.pathname + location.search) history[push ? "pushState" : "replaceState"](null, "", url);
 }
