@@ -112,6 +112,38 @@ def test_a_typed_text_and_the_chosen_word_are_carried_to_other_pages(tab):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("low", "high", "ticks"),
+    [
+        (0.14, 4.1, "0.1 0.2 0.5 1 2 5 10 20"),
+        (0.13, 3.9, "0.1 0.2 0.5 1 2 5"),
+        (0.5, 2.0, "0.5 0.7 1 2"),
+        (0.21, 0.24, "0.2 0.3"),
+        (0.003, 40.0, "0.001 0.01 0.1 1 10 100"),
+    ],
+)
+def test_a_logarithmic_axis_ends_at_labels_beyond_the_data(tab, low, high, ticks):
+    tab.goto("/audit")
+    series = [{"name": "S", "points": [[3, low], [5, high]]}]
+    shown = tab.evaluate(
+        """async (series) => {
+          const { chart } = await import("/assets/chart.js");
+          const axes = { logx: true, logy: true, xlabel: "n", xticks: [1, 3, 4.9, 5] };
+          const drawn = chart({ title: "t", series, ...axes });
+          const labels = [...drawn.querySelectorAll("svg.chart:not(.key) > text")];
+          return labels.map((one) => [one.textContent, ...["x", "y"].map((name) => +one.getAttribute(name))]);
+        }""",
+        series,
+    )
+    up = [(text, y) for text, x, y in shown if x == 47]
+    assert " ".join(text for text, _ in up) == ticks
+    assert (up[0][1], up[-1][1]) == (240 - 42 + 4, 30 + 4), "the ends of the axis"
+    along = {text: x for text, x, y in shown if y == 240 - 42 + 17}
+    assert list(along) == ["1", "3", "5"], "labels do not run into each other"
+    assert along["1"] == 54 and along["5"] == 440 - 16
+
+
+@pytest.mark.slow
 def test_theory_draws_itself_and_is_kept(tab):
     """Cells become points; a second visit measures nothing."""
     from wordsway.paper.sensitivity_curves import judge_slope

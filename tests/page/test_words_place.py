@@ -207,6 +207,8 @@ def test_an_arrow_key_reads_a_chart(tab, small_model):
     opened(tab, small_model)
     tab.click(".w[data-index='0']")
     tab.wait_for_selector(".swaps li")
+    labels = tab.locator(".chosen svg.chart").first.locator("text").all_inner_texts()
+    assert "0.03" in labels and "1" in labels, "both ends of the axis"
     tab.locator(".chosen svg.chart").first.focus()
     tab.keyboard.press("ArrowRight")
     assert tab.locator(".chosen .readout").first.inner_text().startswith("0.03: found ")

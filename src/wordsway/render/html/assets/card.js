@@ -32,7 +32,7 @@ export class WordCard {
     const points = word.curve.map((one) => [one.reach, one.lower]);
     this.curve.replaceChildren(chart({
       title: "Largest change found, by reach", xlabel: "reach ρ: length of Δ relative to the word's embedding", logx: true,
-      xticks: word.curve.map((one) => one.reach).filter((_, at, all) => (all.length - 1 - at) % 2 === 0),
+      xticks: word.curve.map((one) => one.reach),
       ceiling: word.upper, series: [{ name: "found", kind: "worst", points }],
     }), h("p", { class: "soft" }, `At reach ${points.at(-1)[0]} at least ${number(points.at(-1)[1])}${word.upper === null ? "" : `, at any reach at most ${number(word.upper)} (certified)`}. Δ is a change of the word's embedding, and the vertical axis is the relative change of the model's output. No Δ exceeds the certified bound.`));
   }

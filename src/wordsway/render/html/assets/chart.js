@@ -12,15 +12,16 @@ function linearTicks(low, high, count = 5) {
   return found;
 }
 
+// Both ends are labels: the last one below the data and the first one above.
 function logTicks(low, high) {
-  const found = [];
-  for (let power = Math.floor(Math.log10(low)); power <= Math.ceil(Math.log10(high)); power += 1) {
-    for (const digit of [1, 2, 5]) {
-      const value = digit * 10 ** power;
-      if (value >= low * 0.999 && value <= high * 1.001) found.push(Number(value.toPrecision(6)));
-    }
-  }
-  return found.length > 7 ? found.filter((value) => /^[0.]*1/.test(value.toExponential(3)) || String(value).startsWith("1")) : found;
+  const powers = [];
+  for (let power = Math.floor(Math.log10(low)); power <= Math.ceil(Math.log10(high)); power += 1) powers.push(power);
+  const ticks = (digits) => {
+    const all = powers.flatMap((power) => digits.map((digit) => Number(`${digit}e${power}`)));
+    return all.filter((_, at) => !(all[at + 1] <= low) && !(all[at - 1] >= high));
+  };
+  const found = ticks(high > 30 * low ? [1, 2, 5] : [1, 2, 3, 5, 7]);
+  return found.length > 7 ? ticks([1]) : found;
 }
 
 function axis(values, logarithmic, from, to, fromZero) {
@@ -30,9 +31,9 @@ function axis(values, logarithmic, from, to, fromZero) {
   if (!good.length) [low, high] = logarithmic ? [0.1, 1] : [0, 1];
   if (fromZero && !logarithmic) low = Math.min(0, low);
   if (low === high) [low, high] = logarithmic ? [low / 2, high * 2] : [low - (low ? Math.abs(low) / 2 : 0.5), high + (high ? Math.abs(high) / 2 : 0.5)];
-  if (logarithmic && fromZero) [low, high] = [low / 1.15, high * 1.15];
   let ticks = logarithmic ? logTicks(low, high) : linearTicks(low, high);
-  if (fromZero && !logarithmic) {
+  if (fromZero && logarithmic) [low, high] = [ticks[0], ticks.at(-1)];
+  else if (fromZero) {
     const step = ticks.length > 1 ? ticks[1] - ticks[0] : high;
     if (high > ticks.at(-1)) ticks = [...ticks, Number((ticks.at(-1) + step).toPrecision(12))];
     high = Math.max(high, ticks.at(-1));
@@ -52,7 +53,7 @@ export function chart({ title, series, width = 440, height = 240, xlabel, ylabel
   const every = series.flatMap((one) => one.points);
   const tops = series.flatMap((one) => (one.upper ?? []).filter((value) => value !== null));
   const lows = series.flatMap((one) => one.points.map(([, y], at) => y - (one.sd?.[at] ?? 0)));
-  const x = axis(every.map(([at]) => at), logx, BOX.left, width - BOX.right, false);
+  const x = axis([...every.map(([at]) => at), ...(xticks ?? [])], logx, BOX.left, width - BOX.right, false);
   const y = axis([...every.map(([, value]) => value), ...tops, ...lows, ...(ceiling === null ? [] : [ceiling])], logy, height - BOX.bottom, BOX.top, true);
   const parts = [];
   if (mark !== null) parts.push(s("rect", { class: "searched", x: x.place(mark) - 7, y: BOX.top, width: 14, height: height - BOX.top - BOX.bottom, rx: 3 }));
@@ -61,8 +62,12 @@ export function chart({ title, series, width = 440, height = 240, xlabel, ylabel
     parts.push(s("path", { class: "grid", d: `M${BOX.left} ${at}H${width - BOX.right}` }),
       s("text", { x: BOX.left - 7, y: at + 4, "text-anchor": "end" }, String(tick)));
   }
-  for (const tick of xticks ?? x.ticks) {
+  let free = Infinity;
+  for (const tick of (xticks ?? x.ticks).toReversed()) {
+    const half = 4 * String(tick).length;
+    if (x.place(tick) + half > free) continue; // labels must not run into each other
     parts.push(s("text", { x: x.place(tick), y: height - BOX.bottom + 17, "text-anchor": "middle" }, String(tick)));
+    free = x.place(tick) - half - 4;
   }
   parts.push(s("text", { x: (BOX.left + width - BOX.right) / 2, y: height - 7, "text-anchor": "middle" }, xlabel));
   if (ylabel) parts.push(s("text", { x: BOX.left, y: 14, class: "ylabel" }, ylabel));
