@@ -155,6 +155,24 @@ def test_hovering_and_walking_tell_numbers(tab, small_model):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("width", [390, 1200])
+def test_the_tooltip_covers_no_button(tab, small_model, width):
+    tab.set_viewport_size({"width": width, "height": 900})
+    opened(tab, small_model)
+    boxes = "all => all.map((one) => one.getBoundingClientRect().toJSON())"
+    buttons = "nav a, button, input, select, textarea"
+    for one in (*tab.locator(".w").all(), *tab.locator(".chip").all()):
+        one.focus()
+        (tip,) = tab.locator("#tip").evaluate_all(boxes)
+        assert tip["height"] > 0
+        own = one.bounding_box()
+        assert not own["y"] < (tip["top"] + tip["bottom"]) / 2 < own["y"] + own["height"]
+        for box in tab.locator(buttons).evaluate_all(boxes):
+            apart = tip["bottom"] <= box["top"] or tip["top"] >= box["bottom"]
+            assert apart or tip["right"] <= box["left"] or tip["left"] >= box["right"]
+
+
+@pytest.mark.slow
 def test_a_click_tells_everything_about_a_word(tab, small_model):
     """Curve with ceiling, profile beside noise, real words; one of them beside."""
     from wordsway.auditing.pairs import pairs

@@ -44,7 +44,7 @@ export function field(label, control, more = "") {
 // A field for a number in a range; the browser refuses other values.
 export const numeric = (label, value, min, max, step = 1) => h("input", { type: "number", "aria-label": label, value, min, max, step, required: true, style: { width: "6.5em" } });
 
-// One tooltip per document or shadow root: numbers of what is pointed at or has the focus.
+// One tooltip per document or shadow root: numbers of what is pointed at or has the focus. It covers no other control.
 let tip = null;
 
 function tipFor(element) {
@@ -65,9 +65,12 @@ export function hint(element, text) {
     const box = element.getBoundingClientRect();
     const wide = tip.offsetWidth;
     const left = Math.min(Math.max(8, box.left + box.width / 2 - wide / 2), innerWidth - wide - 8);
-    const above = box.top - tip.offsetHeight - 8;
+    const high = tip.offsetHeight;
+    const above = box.top - high - 8;
+    const controls = [...element.getRootNode().querySelectorAll("a, button, input, select, textarea")].filter((one) => one !== element).map((one) => one.getBoundingClientRect());
+    const clear = above > 4 && !controls.some((one) => one.left < left + wide && one.right > left && one.top < above + high && one.bottom > above);
     tip.style.left = `${left}px`;
-    tip.style.top = `${above > 4 ? above : box.bottom + 8}px`;
+    tip.style.top = `${clear ? above : box.bottom + 8}px`;
   };
   element.addEventListener("pointerenter", show);
   element.addEventListener("focus", show);
