@@ -99,7 +99,8 @@ def test_a_typed_text_and_the_chosen_word_are_carried_to_other_pages(tab):
     tab.wait_for_selector(".result[data-state=done]")
     assert parse_qs(urlsplit(tab.url).query)["word"] == chosen
     assert "“film”" in tab.locator(".headline").inner_text()
-    tab.select_option("select[aria-label=Word]", label="good (4)")
+    good = tab.locator("select[aria-label=Word] option", has_text="good").get_attribute("value")
+    tab.select_option("select[aria-label=Word]", good)
     tab.wait_for_selector(".headline >> text=“good”")
     tab.click("nav a >> text=Words")
     tab.wait_for_selector(".chosen h2 >> text=good")
@@ -115,8 +116,8 @@ def test_a_typed_text_and_the_chosen_word_are_carried_to_other_pages(tab):
 @pytest.mark.parametrize(
     ("low", "high", "ticks"),
     [
-        (0.14, 4.1, "0.1 0.2 0.5 1 2 5 10 20"),
         (0.13, 3.9, "0.1 0.2 0.5 1 2 5"),
+        (0.1, 5.1, "0.1 0.2 0.5 1 2 5 10"),
         (0.5, 2.0, "0.5 0.7 1 2"),
         (0.21, 0.24, "0.2 0.3"),
         (0.003, 40.0, "0.001 0.01 0.1 1 10 100"),
@@ -131,7 +132,8 @@ def test_a_logarithmic_axis_ends_at_labels_beyond_the_data(tab, low, high, ticks
           const axes = { logx: true, logy: true, xlabel: "n", xticks: [1, 3, 4.9, 5] };
           const drawn = chart({ title: "t", series, ...axes });
           const labels = [...drawn.querySelectorAll("svg.chart:not(.key) > text")];
-          return labels.map((one) => [one.textContent, ...["x", "y"].map((name) => +one.getAttribute(name))]);
+          const at = (one, name) => Number(one.getAttribute(name));
+          return labels.map((one) => [one.textContent, at(one, "x"), at(one, "y")]);
         }""",
         series,
     )
@@ -139,7 +141,7 @@ def test_a_logarithmic_axis_ends_at_labels_beyond_the_data(tab, low, high, ticks
     assert " ".join(text for text, _ in up) == ticks
     assert (up[0][1], up[-1][1]) == (240 - 42 + 4, 30 + 4), "the ends of the axis"
     along = {text: x for text, x, y in shown if y == 240 - 42 + 17}
-    assert list(along) == ["1", "3", "5"], "labels do not run into each other"
+    assert sorted(along) == ["1", "3", "5"], "labels do not run into each other"
     assert along["1"] == 54 and along["5"] == 440 - 16
 
 

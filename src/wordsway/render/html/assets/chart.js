@@ -20,8 +20,7 @@ function logTicks(low, high) {
     const all = powers.flatMap((power) => digits.map((digit) => Number(`${digit}e${power}`)));
     return all.filter((_, at) => !(all[at + 1] <= low) && !(all[at - 1] >= high));
   };
-  const found = ticks(high > 30 * low ? [1, 2, 5] : [1, 2, 3, 5, 7]);
-  return found.length > 7 ? ticks([1]) : found;
+  return [[1, 2, 3, 5, 7], [1, 2, 5]].map(ticks).find((found) => found.length <= 7) ?? ticks([1]);
 }
 
 function axis(values, logarithmic, from, to, fromZero) {
