@@ -88,8 +88,9 @@ def best_threshold(changed: Cosines, kept: Cosines) -> BestThreshold:
     ]
     (half,) = intervals(np.array(halves))
     least, spread = 2 * half.auc, _spread(changed, kept, candidates)
-    ends = min(2 * half.low, max(0.0, least - spread)), max(2 * half.high, least + spread)
-    return BestThreshold(*vars(threshold_at(tau, changed, kept)).values(), least, *ends)
+    low, high = max(0.0, least - spread), least + spread
+    found = [least, min(2 * half.low, low), max(2 * half.high, high)]
+    return BestThreshold(*vars(threshold_at(tau, changed, kept)).values(), *found)
 
 
 def _spread(changed: Cosines, kept: Cosines, candidates: np.ndarray) -> float:
