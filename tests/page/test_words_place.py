@@ -159,7 +159,7 @@ def test_hovering_and_walking_tell_numbers(tab, small_model):
 def test_the_tooltip_covers_no_button(tab, small_model, width):
     tab.set_viewport_size({"width": width, "height": 900})
     opened(tab, small_model)
-    tab.locator(".colours").evaluate("one => scrollTo(0, one.offsetTop - 400)")
+    tab.locator(".colours").evaluate("one => one.scrollIntoView({ block: 'center' })")
     tab.wait_for_timeout(200)  # a tooltip is hidden by scrolling
     boxes = "all => all.map((one) => one.getBoundingClientRect().toJSON())"
     buttons = "nav a, button, input, select, textarea"
