@@ -44,7 +44,7 @@ export function field(label, control, more = "") {
 // A field for a number in a range; the browser refuses other values.
 export const numeric = (label, value, min, max, step = 1) => h("input", { type: "number", "aria-label": label, value, min, max, step, required: true, style: { width: "6.5em" } });
 
-// One tooltip per document or shadow root: numbers of what is pointed at or has the focus. It covers no other control.
+// One tooltip per document or shadow root: numbers of what is pointed at or has the focus; below it where it would cover a control above.
 let tip = null;
 
 function tipFor(element) {
