@@ -113,7 +113,7 @@ def test_bands_are_one_sd_and_certificates_thin_lines() -> None:
     legend = drawn.axes[0].get_legend()
     assert legend is not None
     keys = [text.get_text() for text in legend.get_texts()]
-    assert keys[-1] == f"{CERTIFIED}, dashed as their curves" and len(keys) == 8
+    assert keys[-1] == "thin lines: certified, same dash" and len(keys) == 8
     dashed = [line for line in lines if str(line.get_label()).endswith("any row")]
     assert len(dashed) == 3 and all(line.get_linestyle() == "--" for line in dashed)
 

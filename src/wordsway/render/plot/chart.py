@@ -267,7 +267,7 @@ def _ordered(axes: Axes) -> list[tuple[Any, str]]:
     pairs.sort(key=lambda pair: isinstance(pair[0], Line2D) and pair[0].get_marker() == "None")
     thin = Line2D([], [], color=GREY, linewidth=0.7)
     dashed = any(isinstance(one, Line2D) and one.get_linestyle() == "--" for one, _ in pairs)
-    label = f"{CERTIFIED}, dashed as their curves" if dashed else CERTIFIED
+    label = "thin lines: certified, same dash" if dashed else CERTIFIED
     return [*pairs, (thin, label)] if CERTIFIED in labels else pairs
 
 
