@@ -130,6 +130,11 @@ def triples(tmp_path: Path) -> Path:
     return file
 
 
+def test_a_host_that_does_not_exist_is_refused_before_texts_are_read() -> None:
+    with pytest.raises(InputError, match="own, filler, a corpus"):
+        LengthRequest("minilm", host="gaussian")
+
+
 def test_a_rewording_is_of_the_same_size_only_where_sizes_are_matched(triples: Path):
     assert hosted_texts(DOCUMENTS, longest=4).rewording == "rewording of the same size"
     gold = hosted_texts("gold", kinds=["quantifiers"], longest=1)

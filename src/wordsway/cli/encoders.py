@@ -239,12 +239,7 @@ def length_command(
     Example: wordsway length --model minilm --quick
     """
     from wordsway.lengths.length import LengthRequest, length
-    from wordsway.text.corpora import unknown_corpus
-    from wordsway.text.files import path_exists
 
-    host = measured.host
-    if host not in (None, "own", "filler", "imdb") and not path_exists(host):
-        raise unknown_corpus(host, "own, filler, ")
     windows = None if measured.windows is None else _sizes(measured.windows)
     models, asked = encoders.models, opt.given(measured) | encoders.how | {"windows": windows}
     if run.forecast:

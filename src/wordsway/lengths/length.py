@@ -36,6 +36,8 @@ from wordsway.lengths.windows import PLACES, HostedTexts, default_windows, hoste
 from wordsway.models.endpoint import Endpoint
 from wordsway.models.files import ModelName, locate
 from wordsway.models.probe import Probe
+from wordsway.text.corpora import unknown_corpus
+from wordsway.text.files import path_exists
 
 #: The cosine distance below which a change is invisible.
 LEVEL = 0.05
@@ -127,6 +129,10 @@ class LengthRequest(EncoderRequest):
             raise InputError(
                 f"a place among own, {', '.join(PLACES)}", repr(self.place), "choose one of them"
             )
+        named = (None, "own", "filler", "imdb")
+        host = self.host if isinstance(self.host, (str, Path)) else None
+        if host not in named and not path_exists(host):
+            raise unknown_corpus(host, "own, filler, ")
         if len(self.sizes) < 3:
             raise InputError("at least three windows", str(list(self.sizes)), "such as 1, 4, 16")
         if str(self.target) not in (*TARGETS, "input", "last") and not str(self.target).isdigit():

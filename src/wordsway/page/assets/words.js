@@ -138,7 +138,7 @@ class Place extends HeatMap {
     }
   }
 
-  // S(ρ) of the open word has commands of its own.
+  // If S(ρ) of a word is shown, the commands measure it.
   export() {
     const shown = [this.commands?.coloured[this.state.colour] ?? this.commands, this.card.commands].filter(Boolean);
     this.exports.show(shown.map((one) => one.command).join("\n"), shown.map((one) => one.python).join("\n\n"));
